@@ -41,6 +41,7 @@ __all__ = [
     "session_directory",
     "session_settings",
     "sessions_root",
+    "shares_directory",
     "skeleton_directory",
 ]
 
@@ -371,3 +372,9 @@ def session_settings(format_: Format) -> dict[str, str]:
 def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:
     """Where a program with this layout keeps the sessions of a working directory of this person."""
     return layout(cwd, os.environ, os.path.expanduser("~"))
+
+
+def shares_directory(format_: Format, cwd: str) -> bool:
+    """Whether an agent keeps the sessions of this working directory together with those of others."""
+    here, below = (directory_in(format_.home.directory, place) for place in (cwd, os.path.join(cwd, "x")))
+    return here == below

@@ -9,8 +9,10 @@ from importlib import import_module
 import pytest
 
 from branchline.errors import NotASession
-from branchline.formats import PI, detect
+from branchline.formats import PI, EntryLog, detect
 from branchline.formats.detect import BUILTIN_FORMATS
+from branchline.plugins.formats import detect_in
+from robustness.field_trials import SAMPLES
 from support import CORPUS, SHARED
 
 HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/p"}\n'
@@ -211,3 +213,70 @@ def test_the_sample_with_grounding_is_refused_like_other_unknown_documents():
 
     with pytest.raises(NotASession, match="is not a session of any known agent"):
         detect(path.read_bytes(), str(path))
+
+
+# -- white space between tokens, and long first lines -----------------------------------------------------
+
+SEPARATORS = [(", ", ": "), (",", ": "), (" ,\t", "\t:  ")]
+
+
+LINE_FILES = [(name, path) for name, files in SAMPLES.items() for path in files[:3] if path.suffix != ".json"]
+
+
+def reading_of(data: bytes, name: str) -> tuple[str, list[str], str | None, str | None]:
+    def read(offset: int, size: int) -> bytes:
+        return data[offset : offset + size]
+
+    log = EntryLog(detect_in(read, name), read, name)
+    reading = log.reading
+    return log.format.name, list(log.tree.keys), log.title, reading.header and reading.header.id
+
+
+@pytest.mark.parametrize("separators", SEPARATORS, ids=repr)
+@pytest.mark.parametrize(("name", "path"), LINE_FILES, ids=lambda value: getattr(value, "stem", value))
+def test_white_space_between_the_tokens_of_lines_means_nothing(name, path, separators):
+    lines = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
+    compact, spaced = (
+        b"".join(json.dumps(line, separators=each).encode() + b"\n" for line in lines)
+        for each in ((",", ":"), separators)
+    )
+
+    one, other = reading_of(spaced, path.name), reading_of(compact, path.name)
+
+    assert detect(spaced, "x.jsonl").name == detect(compact, "x.jsonl").name == name
+    assert (len(one[1]), *one[2:]) == (len(other[1]), *other[2:])
+
+
+@pytest.mark.parametrize("size", [66_000, 1_500_000])
+@pytest.mark.parametrize(("name", "path"), LINE_FILES, ids=lambda value: getattr(value, "stem", value))
+def test_a_damaged_first_line_of_any_length_hides_no_session(name, path, size):
+    data = path.read_bytes()
+
+    found = reading_of(b"x" * size + b"\n" + data, path.name)
+
+    assert found[0] == name
+    assert len(found[1]) == len(reading_of(data, path.name)[1])
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before the others", "after the others"])
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")], ids=repr)
+@pytest.mark.parametrize(("name", "path"), LINE_FILES, ids=lambda value: getattr(value, "stem", value))
+def test_a_first_line_with_a_very_long_field_hides_no_session(name, path, separators, first):
+    line, _, rest = path.read_bytes().partition(b"\n")
+    fields = json.loads(line)
+    fields = {"note": "y" * 100_000, **fields} if first else {**fields, "note": "y" * 100_000}
+    data = json.dumps(fields, separators=separators).encode() + b"\n" + rest
+
+    found = reading_of(data, path.name)
+
+    assert found[0] == name
+    assert found[3] == reading_of(path.read_bytes(), path.name)[3]
+
+
+def test_a_line_above_the_header_that_is_no_entry_leaves_the_session_its_header():
+    data = b'{"type":"title","title":"T"}\n' + HEADER + ENTRY
+
+    log = EntryLog(PI, lambda offset, size: data[offset : offset + size])
+
+    assert (log.reading.header.id, log.reading.read_only) == ("s", None)
+    assert [finding.kind for finding in log.findings] == ["not-an-entry"]

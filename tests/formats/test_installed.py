@@ -135,7 +135,7 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
     assert [one.reason for one in SessionLibrary.everywhere().broken_formats] == ["KeyError: 'lost'"]
 
 
-TITLES = "type('Titles', (), {'titles_file': lambda self, root: [][0]})()"
+TITLES = "type('Titles', (), {'titles_near': lambda self, path: [][0]})()"
 
 
 @pytest.mark.parametrize(

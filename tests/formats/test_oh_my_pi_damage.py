@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -393,3 +394,20 @@ def test_a_file_of_105_megabytes_opens_in_the_time_of_a_native_one():
     native = seconds_per_byte(PI, long_story(1000, own=False), len(story(slot=b"")))
 
     assert ours <= 1.5 * native, f"{ours / native:.2f} times as long"
+
+
+def test_a_session_spelled_with_blanks_between_tokens_keeps_its_title_and_takes_more(tmp_path):
+    made = Session.create("/tmp", directory=tmp_path / "made", format="oh-my-pi", title="T")
+    with made:
+        made.append_message("hello")
+        made.append_message({"role": "assistant", "content": [{"type": "text", "text": "hi"}]})
+    lines = Path(made.file).read_bytes().splitlines()
+    path = tmp_path / "spaced.jsonl"
+    path.write_bytes(b"".join(json.dumps(json.loads(line)).encode() + b"\n" for line in lines))
+
+    with Session.open(path) as session:
+        session.append_message("more")
+
+        assert (session.format, session.id, session.title) == ("oh-my-pi", made.id, "T")
+        assert [finding.message[:14] for finding in session.findings] == ["the title slot"]
+        assert len(session) == 3

@@ -29,7 +29,19 @@ from branchline.views.stats_lines import overview
 from support import CORPUS
 from web.kit import Viewer
 
-__all__ = ["COMMANDS", "PROBES", "SAMPLES", "VALUES", "Trial", "World", "crash", "trials", "words_of"]
+__all__ = [
+    "COMMANDS",
+    "HOSTILE",
+    "PROBES",
+    "SAMPLES",
+    "VALUES",
+    "Trial",
+    "World",
+    "crash",
+    "hostile_trials",
+    "trials",
+    "words_of",
+]
 
 VALUES: dict[str, str] = {
     "null": "null",
@@ -189,6 +201,22 @@ def _kind(fields: Any) -> tuple[str, ...]:
         if isinstance(part, dict):
             found += [str(part.get("role")), str(part.get("type")), str(part.get("kind"))]
     return tuple(found)
+
+
+HOSTILE = (
+    "ten to the 400th", "minus ten to the 400th", "a float beyond all floats", "NaN", "beyond 64 bits", "5,000 digits",
+    "a lone high surrogate", "a long text", "null", "true", "a list of objects", "an object of wrong fields",
+)  # fmt: skip
+"""Values that have made a reader fail, or spoiled what is said about other lines."""
+
+
+def hostile_trials(format_name: str, start: int, step: int) -> Iterator[Trial]:
+    """One hostile value in each field of each kind of line, from ``start`` on, every ``step``-th of them."""
+    groups = shapes(SAMPLES[format_name])
+    for number in range(start, len(groups) * len(HOSTILE), step):
+        turn, place = divmod(number, len(groups))
+        group = groups[place]
+        yield Trial(*group[number % len(group)], HOSTILE[(5 * place + turn) % len(HOSTILE)])
 
 
 def trials(format_name: str, seed: int, count: int, samples: list[Path] | None = None) -> Iterator[Trial]:
@@ -477,6 +505,15 @@ def _mcp_answers(world: World) -> None:
                 json_codec.dumps(history.entry(row.id, card.entry, offset=0), surrogates="replace")
 
 
+def _everything_reads(world: World) -> None:
+    """What every list, screen and script asks of a session first."""
+    _session_reads(world)
+    _counts(world)
+    _checks(world)
+    _library_reads(world)
+    _command("inspect", "FILE", "--json")(world)
+
+
 PROBES: dict[str, Callable[[World], None]] = {
     **{" ".join(words): _command(*words) for words in COMMANDS},
     "Session, reading": _session_reads,
@@ -488,6 +525,7 @@ PROBES: dict[str, Callable[[World], None]] = {
     "peek": _peeks,
     "web pages": _web_pages,
     "MCP answers": _mcp_answers,
+    "reading in every way": _everything_reads,
 }
 
 

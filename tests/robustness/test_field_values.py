@@ -6,15 +6,33 @@ the file then ends with a result or a BranchlineError.
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
+from branchline import Session
+from branchline.actions.inspect import report
+from branchline.catalog.documents import documents_of
 from branchline.cli.app import cli
 from branchline.formats import EntryLog, detect
-from robustness.field_trials import COMMANDS, PROBES, SAMPLES, Trial, World, crash, trials, words_of
+from robustness.field_trials import (
+    COMMANDS,
+    PROBES,
+    SAMPLES,
+    Trial,
+    World,
+    crash,
+    hostile_trials,
+    trials,
+    words_of,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +60,77 @@ def campaign(format_name: str, seed: int, count: int, each: int, where: Path) ->
 @pytest.mark.parametrize("format_name", SAMPLES)
 def test_a_bad_value_in_any_field_makes_no_command_and_no_call_fail(format_name, tmp_path):
     assert campaign(format_name, 0, 30, 2, tmp_path / "trial") == []
+
+
+def read_in_every_way(found: Iterable[Trial], where: Path) -> list[str]:
+    problems = ((trial, crash(trial, "reading in every way", where)) for trial in found)
+    return [
+        f"{trial}: {type(problem).__name__}: {problem}" for trial, problem in problems if problem is not None
+    ]
+
+
+@pytest.mark.parametrize("format_name", SAMPLES)
+def test_a_hostile_value_in_any_field_stops_no_way_of_reading_the_session(format_name, tmp_path):
+    assert read_in_every_way(hostile_trials(format_name, 0, 31), tmp_path / "trial") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format_name", SAMPLES)
+def test_every_hostile_value_in_every_field_stops_no_way_of_reading_the_session(format_name, tmp_path):
+    assert read_in_every_way(hostile_trials(format_name, 0, 1), tmp_path / "trial") == []
+
+
+UNCOUNTED = frozenset({"totalTokens", "total_tokens"})
+"""Where a zero is not the same as no amount: the parts are added instead."""
+COST = "message.usage.cost.total"
+AMOUNTS = [
+    *(
+        (name, field)
+        for name in ("pi", "oh-my-pi", "operator", "induscode")
+        for field in (COST, "message.usage.*")
+    ),
+    *(("piglet", field) for field in ("data.usage.cost", "data.usage.*")),
+    *((name, "message.usage.*") for name in ("claude-code",)),
+    ("zot", "cumulative.cost_usd"),
+]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["ten to the 400th", "minus ten to the 400th", "a float beyond all floats", "NaN", "a very large float"],
+)
+@pytest.mark.parametrize(("name", "field"), AMOUNTS)
+def test_an_amount_that_nobody_can_have_counted_is_left_out_of_the_sums(name, field, value, tmp_path):
+    """All other lines count: the totals are those of the session with a zero there."""
+    for trial in islice(amounts(name, field, value), 3):
+        totals = [
+            totals_of(one.data(), tmp_path / trial.sample.name)
+            for one in (trial, trial._replace(value="zero"))
+        ]
+
+        assert totals[0] == totals[1], str(trial)
+
+
+def amounts(name: str, field: str, value: str) -> Iterator[Trial]:
+    """Trials with a value in fields with these keys, where ``*`` is any key of a number."""
+    for sample in SAMPLES[name]:
+        lines = sample.read_bytes().split(b"\n")
+        for number, place in Trial.places(sample):
+            if fnmatchcase(".".join(map(str, place)), field) and place[-1] not in UNCOUNTED:
+                found: Any = json.loads(lines[number])
+                for key in place:
+                    found = found[key]
+                if isinstance(found, int | float) and not isinstance(found, bool):
+                    yield Trial(sample, number, place, value)
+
+
+def totals_of(data: bytes, path: Path) -> list[Any]:
+    """What the session, its report and the statistics say about its usage."""
+    path.write_bytes(data)
+    with Session.open(path) as session:
+        found = report(session)["usage"]
+        spent = [one.spending and one.spending[1:-1] for one in documents_of(session.transcript)]
+        return [session.usage(), found, spent]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -35,23 +36,27 @@ def test_a_first_line_that_is_json_of_a_wrong_type_hides_no_session(format_name,
         assert found.name in (format_name, "pi" if format_name == "oh-my-pi" else format_name), sample
 
 
-@pytest.mark.parametrize("value", ["null", "true", "ten to the 400th", "an empty text", "a list of objects"])
 @pytest.mark.parametrize("format_name", SAMPLES)
-def test_a_wrong_value_in_a_field_of_the_first_line_hides_no_session(format_name, value):
-    for sample in SAMPLES[format_name][:6]:
-        if sample.read_bytes().count(b"\n") < 3:
-            continue
+def test_a_wrong_value_in_a_field_of_the_first_line_hides_no_other_line(format_name):
+    different = []
+    for sample in [path for path in SAMPLES[format_name] if path.read_bytes().count(b"\n") >= 3][:2]:
+        whole = lines_read(sample.read_bytes(), sample.name)
         fields = [place for number, place in Trial.places(sample) if number == 0 and len(place) == 1]
-        for place in fields:
-            data = Trial(sample, 0, place, value).data()
-            name = sample.name
+        for place, value in product(fields, VALUES):
+            if (place, value) == (("type",), "a text"):
+                continue  # an unknown word there is what other programs write
+            trial = Trial(sample, 0, place, value)
+            found = lines_read(trial.data(), sample.name)
+            if found[0] != format_name or not whole[1] <= found[1] | {1, 2}:  # Codex names its thread in both
+                different.append(f"{trial}: {found}")
 
-            log = EntryLog(
-                detect(data, name), lambda offset, size, data=data: data[offset : offset + size], name
-            )
+    assert different == []
 
-            assert log.format.name in (format_name, "pi"), (sample, place)
-            assert len(log.tree), (sample, place)
+
+def lines_read(data: bytes, name: str) -> tuple[str, set[int]]:
+    """The format of a file and the numbers of the lines that hold its entries."""
+    log = EntryLog(detect(data, name), lambda offset, size: data[offset : offset + size], name)
+    return log.format.name, {log.reading.line_of(place) for place in range(len(log.tree))}
 
 
 @pytest.mark.parametrize("first", FOREIGN, ids=lambda path: path.stem)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.actions.check import check_file
+from branchline.actions.inspect import report
 
 HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n'
 ENTRY = b'{"type":"message","id":"%s","parentId":%s,"timestamp":"","message":{"role":"user","content":"%s"}}'
@@ -90,3 +91,23 @@ def test_encoding_and_repeated_keys_are_found_in_lines_longer_than_a_chunk(tmp_p
     place = bad.index(b"\xff")
     assert f"byte {place} of" in found[0].message
     assert found[1].offset == Path(file).read_bytes().index(twice)
+
+
+def test_only_a_line_that_cannot_be_decoded_is_a_placeholder_and_every_way_of_reading_counts_it(tmp_path):
+    file = tmp_path / "two.jsonl"
+    long = ENTRY % (b"b", b'"a"', b"y" * 20_000_000)
+    torn = (ENTRY % (b"c", b'"b"', b"z" * 20_000_000))[:-3]
+    file.write_bytes(HEADER + FIRST + long + b"\n" + torn + b"\n" + ENTRY % (b"d", b'"c"', b"w") + b"\n")
+
+    with Session.open(file) as session:
+        kinds = [type(entry).__name__ for entry in session.entries()]
+        found = report(session)
+        said = [len(message.message.content) for message in session.context().messages]
+    (row,) = SessionLibrary(tmp_path).list(deep=True)
+    checked = check_file(file)
+
+    assert kinds == ["MessageEntry", "MessageEntry", "Damaged", "MessageEntry"]
+    assert said == [1, 20_000_000, 1]
+    assert found["entries"] == ["a", "b", "d"]
+    assert len(found["findings"]) == row.findings == len(checked.findings) == 1
+    assert (checked.entries, checked.status, row.messages) == (3, "damaged", 3)

@@ -219,3 +219,15 @@ def test_a_new_session_beside_this_one_is_empty_and_not_linked(place):
     assert path_of(fresh).parent == path_of(session).parent
     assert fresh.parent_session is None
     assert words(fresh) == ["hello"]
+
+
+def test_a_session_in_memory_from_bytes_takes_a_directory_and_refuses_an_id_and_a_format():
+    with Session.in_memory("/home/me/shop", id="mine") as made:
+        made.append_message("hello")
+        data = made.transcript.bytes_between(0, None)
+
+    with Session.in_memory("/other", data=data) as session:
+        assert (session.id, session.cwd, len(session)) == ("mine", "/other", 1)
+    for given in ({"id": "another"}, {"format": "oh-my-pi"}):
+        with pytest.raises(TypeError, match="either data or id and format"):
+            Session.in_memory(data=data, **given)

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from branchline import places
-from branchline.errors import NotSupported, SessionNotFound
+from branchline.errors import BranchlineError, NotASession, NotSupported, SessionNotFound
 from branchline.log import create_directory, replace_file
 from branchline.stores.companion_folders import companion_folder, copy_folder
 from branchline.stores.sources import address_in
+from branchline.stores.whole_sessions import earlier_files
 from branchline.views.session_row import SessionRow
 
 __all__ = ["ArchiveResult", "archive_sessions", "unarchived"]
@@ -62,17 +63,34 @@ def _archived(row: SessionRow, roots: _Roots) -> ArchiveResult:
     try:
         path = _file_of(row)
         target = _place_for(row, path, roots)
-        status = os.stat(path)
-        if _is_copied(target, status):
-            return ArchiveResult(session=row.id, path=path, copy=target, unchanged=True)
-        create_directory(os.path.dirname(target))
-        replace_file(target, _content(path), backup=False)
-        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-        if companion_folder(path) is not None and companion_folder(target) is None:
-            copy_folder(path, target)
-    except (OSError, NotSupported, SessionNotFound) as problem:
+        copied = [
+            _copy(part, _place_for(row, part, roots))
+            for part in (*_earlier_parts(path), path)  # itself last: a copy without its beginning is no copy
+        ]
+    except (OSError, BranchlineError) as problem:
         return ArchiveResult(session=row.id, path=row.path, problem=str(problem))
-    return ArchiveResult(session=row.id, path=path, copy=target)
+    return ArchiveResult(session=row.id, path=path, copy=target, unchanged=not any(copied))
+
+
+def _earlier_parts(path: str) -> list[str]:
+    """Return the other files that hold the beginning of a session; none of one that cannot be read."""
+    try:
+        return earlier_files(path)
+    except NotASession:
+        return []
+
+
+def _copy(path: str, target: str) -> bool:
+    """Copy a file and its folder; return False if the copy is there already."""
+    status = os.stat(path)
+    if _is_copied(target, status):
+        return False
+    create_directory(os.path.dirname(target))
+    replace_file(target, _content(path), backup=False)
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    if companion_folder(path) is not None and companion_folder(target) is None:
+        copy_folder(path, target)
+    return True
 
 
 def _file_of(row: SessionRow) -> str:

@@ -16,17 +16,26 @@ import msgspec
 from branchline.actions.seal import Sealing, SealReport, update_seal, verify_seal
 from branchline.clock import SystemClock, local_time
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported
-from branchline.formats import PI, EntryLog
+from branchline.formats import PI, Content, EntryLog
 from branchline.formats.detect import RETIRED_STORES, is_retired_store, unsupported_program
 from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import has_suffix, without_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog, Log
 from branchline.log.seals import orphaned_seals, read_seal
-from branchline.plugins.formats import detect
+from branchline.plugins.formats import detect_in
 from branchline.session import Session
-from branchline.session.locator import assembled_content
-from branchline.stores import FilesStore, absolute_path, open_log, unpacked
+from branchline.stores import (
+    FilesStore,
+    Store,
+    absolute_path,
+    address_in,
+    addressed_store,
+    open_log,
+    unpacked,
+)
+from branchline.stores.protocol import SizedContent
+from branchline.stores.whole_sessions import assembled_content
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 
@@ -70,16 +79,17 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
     def check() -> FileReport:
         with contextlib.closing(open_log(path)) as log:
             transcript = transcript_of(log, path)
-            if not isinstance(log, FileLog):
+            seal = None
+            if isinstance(log, FileLog):
+                seal = verify_seal(log, transcript.reading)
                 if sealing != "compare":
-                    raise NotSupported(f"cannot seal {path}: {transcript.format.name} changes its records")
-                return _report(path, transcript, check_log(transcript), log.read(0, _HEAD))
-            findings = _with_neighbours(check_log(transcript), transcript, log)
-            seal = verify_seal(log, transcript.reading)
-            if sealing != "compare":
-                force = sealing == "force"
-                seal = update_seal(log, transcript.reading, seal, force=force, clock=SystemClock())
-            return _report(path, transcript, findings, log.read(0, _HEAD), seal)
+                    force = sealing == "force"
+                    seal = update_seal(log, transcript.reading, seal, force=force, clock=SystemClock())
+            elif sealing != "compare":
+                raise NotSupported(f"cannot seal {path}: {transcript.format.name} changes its records")
+            address = address_in(path)
+            store = None if address is None else addressed_store(address)
+            return _checked(path, transcript, log, log.read(0, _HEAD), seal, store=store)
 
     return _reported(path, check)
 
@@ -136,9 +146,11 @@ def _check_row(library: SessionLibrary, row: SessionRow, sealing: Sealing) -> Fi
         return check_file(row.path, sealing)
 
     def check() -> FileReport:
-        with library.stored(row).store.snapshot(row.key) as read:
+        store = library.stored(row).store
+        with store.snapshot(row.key) as read:
             transcript = _lenient(read, row.size, row.key)
-            return _report(row.key, transcript, check_log(transcript), read(0, _HEAD))
+            content = SizedContent(read, row.size)
+            return _checked(row.key, transcript, content, read(0, _HEAD), store=store)
 
     return _reported(row.key, check)
 
@@ -169,7 +181,7 @@ def transcript_of(log: Log, path: str) -> EntryLog:
 def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLog:
     head = read(0, _HEAD)
     try:
-        format_ = detect(head, name)
+        format_ = detect_in(read, name)
     except NotASession:
         if unsupported_program(head) is not None:
             raise
@@ -179,19 +191,30 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
     return EntryLog(format_, read, name)
 
 
-def _with_neighbours(findings: list[Finding], transcript: EntryLog, log: FileLog) -> list[Finding]:
-    """Drop findings about a missing beginning if it is in other files, where opening the session finds it.
+def _checked(
+    path: str,
+    transcript: EntryLog,
+    content: Content,
+    head: bytes,
+    seal: SealReport | None = None,
+    *,
+    store: Store | None = None,
+) -> FileReport:
+    """Report on the session in a log, of which other logs may hold the beginning, as opening it finds it.
 
-    Lines and offsets refer to this file alone, so it is not checked together with the others.
+    Lines and offsets of findings refer to this log alone, so it is not checked together with the others.
     """
-    if all(finding.kind != "below-head" for finding in findings):
-        return findings
-    content = assembled_content(transcript.format, log, log.path, log.read(0, _HEAD))
-    if content is None:
-        return findings
-    left = EntryLog(transcript.format, content.read, transcript.name).reading.end_notes
-    missing = {finding.kind for finding in left}
-    return [finding for finding in findings if finding.kind != "below-head" or finding.kind in missing]
+    findings, splitting = check_log(transcript), transcript.format.splitting
+    if splitting is None or not splitting.has_external_prefix(transcript.bytes_between(0, _HEAD)):
+        return _report(path, transcript, findings, head, seal)
+    joined = assembled_content(transcript.format, content, path, head, store)
+    if joined is None:
+        return _report(path, transcript, findings, head, seal)
+    with contextlib.closing(joined):
+        whole = EntryLog(transcript.format, joined.read, transcript.name)
+        missing = {finding.kind for finding in whole.reading.end_notes}
+        found = [one for one in findings if one.kind != "below-head" or one.kind in missing]
+        return _report(path, whole, found, head, seal)
 
 
 def _reported(path: str, check: Callable[[], FileReport]) -> FileReport:
@@ -204,6 +227,15 @@ def _reported(path: str, check: Callable[[], FileReport]) -> FileReport:
         return FileReport(path=path, status="damaged", problem=f"cannot be read: {problem.strerror}")
 
 
+def _refusal(transcript: EntryLog) -> str | None:
+    """Return why a log that was read as a native one cannot be opened; None if it can."""
+    try:
+        detect_in(lambda start, size: transcript.bytes_between(start, start + size), transcript.name)
+    except NotASession as problem:
+        return str(problem)
+    return None
+
+
 def _report(
     path: str, transcript: EntryLog, found: list[Finding], head: bytes, seal: SealReport | None = None
 ) -> FileReport:
@@ -214,6 +246,8 @@ def _report(
     if header is None and not len(reading.tree):
         why = RETIRED_STORES if is_retired_store(head) else f"not a session: {reading.read_only}"
         return FileReport(path=path, status="damaged", findings=findings, problem=why, seal=seal)
+    if header is None and (refused := _refusal(transcript)) is not None:
+        return FileReport(path=path, status="damaged", findings=findings, problem=refused, seal=seal)
     worst = {severity(finding.kind) for finding in findings}
     if seal is not None and seal.state == "unusable":
         worst.add("warning")  # the file may be intact, but that can no longer be verified

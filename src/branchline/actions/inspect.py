@@ -68,7 +68,7 @@ def report(session: Session) -> dict[str, Any]:
         if header is None or not (header.cwd or session.transcript.format.traits.records_cwd)
         else header.cwd,
         "title": session.title,
-        "parent_session": session.parent_session,
+        "parent_session": session.header.parent_session or session.parent_session,
         "entries": once([key for position, key in enumerate(index.keys) if position not in placeholders]),
         "leaf": outer(path[-1] if path else None),
         "path": once(path),

@@ -21,7 +21,7 @@ from branchline.conversion import branch_tips
 from branchline.errors import NotSaved
 from branchline.formats import EntryLog
 from branchline.log import Spool
-from branchline.plugins.formats import detect
+from branchline.plugins.formats import detect_in
 from branchline.session import Session
 from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
@@ -70,8 +70,8 @@ def page_of(
         content = session.transcript
     else:
         spool = Spool(redactor.lines(block) for block in lines)
-        head = spool.read(0, 1 << 16)
-        content = EntryLog(detect(head, session.transcript.name), spool.read, session.transcript.name)
+        name = session.transcript.name
+        content = EntryLog(detect_in(spool.read, name), spool.read, name)
     replaced = redactor.found()
     counts = {each.kind: each.count for each in replaced or ()}
     masked = {kind: number for kind, number in counts.items() if kind in LOCAL_NAMES}

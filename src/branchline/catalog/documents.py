@@ -6,7 +6,6 @@ sequences of terminals: a word in colour is the same word. Everything in a file 
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -28,6 +27,7 @@ from branchline.entries import (
     UnknownMessage,
     Usage,
     UsageEntry,
+    amount,
     blocks_text,
     message_text,
 )
@@ -53,7 +53,6 @@ _TYPES = frozenset({"message", "custom_message", "compaction", "branch_summary",
 _RENEWED = ("msg_", "prt_")
 """How ids of opencode begin, whose forks renew them: only the time and the text of a copy are the same."""
 _LONGEST_TEXT = 1 << 20
-_LARGEST = float(1 << 53)
 
 
 class Spending(NamedTuple):
@@ -306,14 +305,5 @@ def _spending(model: str, usage: Usage, answer: str | None, *, priced: bool) -> 
 
 def _number(value: Any) -> int | float:
     """Return a number that SQLite can store and add; impossible amounts count as 0."""
-    if type(value) is int and 0 <= value <= _LARGEST:
-        return value
-    if not isinstance(value, int | float):
-        return 0
-    try:
-        number = float(value)
-    except OverflowError:
-        return 0
-    if not math.isfinite(number) or abs(number) > _LARGEST:
-        return 0
-    return int(number) if number.is_integer() else number
+    number = amount(value) if isinstance(value, int | float) else 0
+    return int(number) if isinstance(number, float) and number.is_integer() else number

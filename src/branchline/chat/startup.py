@@ -41,7 +41,7 @@ async def start_session(beginning: StartOptions, front: Frontend, services: Serv
     if session is None:
         return Session.create(services.cwd) if beginning.save else Session.in_memory(services.cwd)
     with session:  # a chat that is not kept writes no file
-        return Session.in_memory(data=session.transcript.bytes_between(0, None))
+        return Session.in_memory(session.cwd or None, data=session.transcript.bytes_between(0, None))
 
 
 async def _resumed(name: str, front: Frontend, services: Services) -> Session | None:

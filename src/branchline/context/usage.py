@@ -20,6 +20,7 @@ from branchline.entries import (
     ToolResult,
     Usage,
     UsageEntry,
+    amount,
 )
 from branchline.tree import EntrySource
 
@@ -168,12 +169,12 @@ def entry_usage(entry: Entry, *, priced: bool = True) -> Iterator[tuple[str, Usa
 def usage_sum(usage: Usage, *, priced: bool = True) -> UsageSum:
     """Convert usage to a sum; ``priced`` means that its cost was recorded."""
     return UsageSum(
-        input=usage.input,
-        output=usage.output,
-        cache_read=usage.cache_read,
-        cache_write=usage.cache_write,
+        input=amount(usage.input),
+        output=amount(usage.output),
+        cache_read=amount(usage.cache_read),
+        cache_write=amount(usage.cache_write),
         total_tokens=usage.context_tokens,
-        cost=usage.cost.total,
+        cost=amount(usage.cost.total),
         unpriced=0 if priced and usage.cost.known is not False else usage.context_tokens,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,7 @@ from branchline.entries import (
     Usage,
     UsageEntry,
     UserMessage,
+    amount,
 )
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format, FormatReader
@@ -419,11 +420,14 @@ def _belong_together(source: EntryLog, one: int, other: int) -> bool:
 def added(one: Usage, other: Usage) -> Usage:
     """Add two usages."""
     names = ("input", "output", "cache_read", "cache_write")
-    costs = (*names, "total")
+
+    def sums(first: Usage | Cost, second: Usage | Cost, *names: str) -> dict[str, Any]:
+        return {name: amount(getattr(first, name)) + amount(getattr(second, name)) for name in names}
+
     return Usage(
-        **{name: getattr(one, name) + getattr(other, name) for name in names},
+        **sums(one, other, *names),
         total_tokens=one.context_tokens + other.context_tokens,
-        cost=Cost(**{name: getattr(one.cost, name) + getattr(other.cost, name) for name in costs}),
+        cost=Cost(**sums(one.cost, other.cost, *names, "total")),
     )
 
 

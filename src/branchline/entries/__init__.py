@@ -24,6 +24,7 @@ from branchline.entries.messages import (
     UnknownMessage,
     Usage,
     UserMessage,
+    amount,
     message_text,
 )
 from branchline.entries.records import (
@@ -91,6 +92,7 @@ __all__ = [
     "Usage",
     "UsageEntry",
     "UserMessage",
+    "amount",
     "blocks_text",
     "content_from",
     "decode_entry",

@@ -34,10 +34,22 @@ __all__ = [
     "UnknownMessage",
     "Usage",
     "UserMessage",
+    "amount",
     "message_text",
 ]
 
 Number = int | float
+_LARGEST = 1 << 53
+
+
+def amount(number: Number) -> Number:
+    """Return a number of tokens or of money for a sum; 0 for one that nobody can have counted.
+
+    It may be infinite, no number, or beyond what floats and databases hold: it would spoil every total.
+    """
+    if -_LARGEST <= number <= _LARGEST:
+        return number
+    return 0
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -69,7 +81,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False, rena
     @property
     def context_tokens(self) -> Number:
         """Everything that this call read and wrote; files of version 1 carry no total."""
-        return self.total_tokens or self.input + self.output + self.cache_read + self.cache_write
+        parts = (self.input, self.output, self.cache_read, self.cache_write)
+        return amount(self.total_tokens) or sum(map(amount, parts))
 
 
 class _Message(

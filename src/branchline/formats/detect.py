@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from typing import TypeGuard
 
 import msgspec
 
@@ -173,6 +174,13 @@ _FIRST_TYPES |= {
 _FIRST_TYPES |= {"user", "assistant", "system", "summary", "attachment", "file-history-snapshot"}
 """Types of the first line of a session; any other type belongs to another agent."""
 _TEXT = rb'"[^"\\]*"'
+_STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|\\|(?=\n)|\Z)'
+_SPACED = rb"(?:\A|\n)[ \t\r]*\{(?:[ \t\r]|%b(?:[ \t\r]|:[ \t\r]))" % _STRING
+"""A line that another writer may have spelled with white space after its first brace, key or colon."""
+_SPACES = (b'": ', b'" :', b"{ ", b'":\t', b'"\t:', b"{\t")
+"""What is in such a line; finding one of these is much faster than the pattern."""
+_SPACE = rb"(%b)|[ \t\r]+" % _STRING
+_PROGRAM_TYPE = r"[A-Za-z_][A-Za-z0-9_.:/-]{0,63}"
 _NATIVE_HEADER = (
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
@@ -182,6 +190,7 @@ _NATIVE_HEADER = (
 _A_CHILD_OF_PI = (
     rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
     rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")[^"\n]*"'
+    rb'|\n\{"id":"[^"\n]*","timestamp":-?\d'
 )
 
 
@@ -229,7 +238,8 @@ def recognize(head: bytes, path: str, *, expected: Format | None = None) -> Form
     """Return the built-in format of a file that begins with these bytes, or None.
 
     ``expected`` is tried first: the format of the agent whose folder contains the file. A first line of JSON
-    with damaged values is not conclusive: the next one decides.
+    with damaged values is not conclusive: the next one decides. White space between the tokens of a line
+    means nothing.
     """
     rest = head
     for _ in range(_DAMAGED_LINES):
@@ -249,6 +259,8 @@ def _recognize(head: bytes, path: str, expected: Format | None) -> Format | None
     for program in BUILTIN_FORMATS:
         if program.begins and head.startswith(program.begins) and _loaded(program).reader.sniff(head, path):
             return _loaded(program)
+    if any(sign in head for sign in _SPACES) and re.search(_SPACED, head) is not None:
+        head = re.sub(_SPACE, rb"\1", head)
     return next((format_ for format_ in builtin_formats() if format_.reader.sniff(head, path)), None)
 
 
@@ -288,7 +300,7 @@ def unsupported_program(head: bytes) -> str | None:
     for line in head_lines(head, _FIRST_LINES):
         fields = json_codec.loads_object(line)
         kind = None if fields is None else fields.get("type")
-        if fields is None or not isinstance(kind, str) or not kind or is_damaged_session(kind):
+        if fields is None or not _names_a_type(kind) or is_damaged_session(kind):
             continue
         if kind not in _FIRST_TYPES:
             return f"a file of another program (its first line is of type {kind[:40]!r})"
@@ -308,7 +320,12 @@ def _after_damaged_line(head: bytes) -> bytes | None:
     except ValueError:
         return None  # every format skips it
     kind = fields.get("type") if isinstance(fields, dict) else None
-    return None if isinstance(kind, str) and kind and kind not in _FIRST_TYPES else rest
+    return None if _names_a_type(kind) and kind not in _FIRST_TYPES else rest
+
+
+def _names_a_type(kind: object) -> TypeGuard[str]:
+    """Return whether a program can have given this type to a line; any other value is damage."""
+    return isinstance(kind, str) and re.fullmatch(_PROGRAM_TYPE, kind) is not None
 
 
 def is_retired_store(head: bytes) -> bool:

@@ -11,9 +11,10 @@ from branchline.errors import NotASession
 from branchline.formats.detect import detect
 from branchline.formats.protocol import CompressedFiles, Format
 
-__all__ = ["Peek", "peek", "unpacked_head"]
+__all__ = ["Peek", "is_enough", "peek", "unpacked_head"]
 
-_FIRST, _LIMIT = 4096, 1 << 20
+_FIRST, _LIMIT, _LONGEST = 4096, 1 << 20, 1 << 22
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 class Peek(msgspec.Struct, frozen=True):
@@ -28,6 +29,8 @@ def peek(
 ) -> Peek:
     """Return format and header from the first megabyte of ``read(offset, size)``, usually from much less.
 
+    Four megabytes are read if a record fills half of it and tells no format.
+
     ``detect(head, path)`` raises NotASession if no format recognizes the file.
     """
     size = _FIRST
@@ -35,13 +38,14 @@ def peek(
         data = read(0, size)
         whole = len(data) < size
         last = whole or size >= _LIMIT
-        size *= 16
         try:
             found = detect(data, path)
         except NotASession:
-            if last:
+            if whole or (last and (is_enough(data, size) or not data.lstrip(_BLANK).startswith(b"{"))):
                 raise
+            size = min(16 * size, _LONGEST)
             continue
+        size *= 16
         if compression := found.compression_of(data):
             return Peek(found, found.reader.peek(unpacked_head(compression, read), path, whole=True))
         header = found.reader.peek(data, path, whole=whole)
@@ -49,6 +53,14 @@ def peek(
             header = found.reader.peek(data, path, whole=True)
         if header is not None or last:
             return Peek(found, header)
+
+
+def is_enough(head: bytes, size: int) -> bool:
+    """Return whether the first ``size`` bytes of a log hold what can tell its format.
+
+    They do not if its first line fills half of them, unless they are four megabytes.
+    """
+    return size >= _LONGEST or b"\n" in head[: size // 2].lstrip(_BLANK)
 
 
 def unpacked_head(compression: CompressedFiles, read: Callable[[int, int], bytes]) -> bytes:

@@ -385,10 +385,6 @@ class ImportedFiles(Protocol[IndexT]):
 class TitleFiles(Protocol):
     """Titles that an agent stores outside the session files."""
 
-    def titles_file(self, root: str) -> str | None:
-        """Return the file with the titles of the sessions below a root."""
-        ...
-
     def titles_near(self, path: str) -> str | None:
         """Return the file with the title of one session file."""
         ...
@@ -560,6 +556,13 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one answer may be written as several entries."""
     ends_with_position: bool = False
     """Whether a new file ends with lines that record the leaf."""
+    continues_own_files: bool = False
+    """Whether a session that names itself as its parent continues an earlier file of its own."""
+
+    def parent_of(self, header: Header) -> str | None:
+        """Return the other session that one with this header was made from."""
+        own = self.continues_own_files and header.parent_session == header.id
+        return None if own else header.parent_session
 
     def days_kept(self, settings: Mapping[str, Any]) -> float | None:
         """Return after how many days the agent with these settings deletes sessions; None for never."""

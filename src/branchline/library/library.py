@@ -62,7 +62,6 @@ __all__ = ["SessionLibrary"]
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
 _WAITS = (*(0.005,) * 200, None)  # seconds between attempts to open a session that is being created
-_TITLES_ELSEWHERE = frozenset({"codex"})
 
 
 class SessionLibrary(LibraryShortcuts):
@@ -430,13 +429,12 @@ class SessionLibrary(LibraryShortcuts):
                 now = deep_row(stored, transcript, draft=row.draft)
         except (SessionNotFound, FileNotFoundError):
             return None
-        # Facts that only the location tells do not change: the agent, and a title kept elsewhere.
-        kept_elsewhere = row.title if row.agent in _TITLES_ELSEWHERE else None
+        # Facts that only the location tells do not change.
         return msgspec.structs.replace(
             now,
             agent=row.agent,
             subagent=row.subagent,
-            title=now.title or kept_elsewhere,
+            cwd=now.cwd or row.cwd,
             parent_session=now.parent_session or row.parent_session,
         )
 

@@ -13,9 +13,7 @@ import msgspec
 from branchline import places
 from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
-from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotSupported, SessionNotFound
-from branchline.formats import Format
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.found_file import (
     FoundFile,
@@ -29,12 +27,11 @@ from branchline.library.found_file import (
 from branchline.library.lookup import current_of_thread, the_only
 from branchline.library.real_path import real_path
 from branchline.library.row_reader import (
-    header_row,
+    completed_row,
     peek_file,
     problem_row,
     read_log,
     read_row,
-    shallow_row,
 )
 from branchline.library.scanner import (
     CONTINUED,
@@ -44,12 +41,13 @@ from branchline.library.scanner import (
     SeenFile,
     StoredSession,
     catalog_number,
+    header_record,
     seen_file,
 )
 from branchline.library.store_scanner import StoreScanner
 from branchline.log import Durability
-from branchline.log.system import describe_oserror, read_beginning
-from branchline.plugins.formats import BrokenFormat, format_named
+from branchline.log.system import describe_oserror
+from branchline.plugins.formats import BrokenFormat
 from branchline.stores import (
     DatabaseStore,
     FilesStore,
@@ -81,7 +79,6 @@ _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _STUB = "a stub: nothing was said in it"
 _ID_IN_NAME = 8  # characters of an id that every agent puts into its file names
-_LARGEST_TITLES = 1 << 26
 _DAY_MS = 86_400_000
 _NOTHING: Mapping[str, FileState] = {}
 
@@ -123,7 +120,6 @@ class MachineScanner:
         )
         self.places: list[places.Place] = known.places
         self.broken_formats: list[BrokenFormat] = known.broken
-        self._titles: dict[str, Mapping[str, str]] = {}
         self._days_kept: dict[str, float | None] = {}
         self._names: dict[str, list[str]] = {}
         self._plain: dict[int, tuple[str | None, int | None]] = {}
@@ -291,7 +287,7 @@ class MachineScanner:
 
     def header_row(self, file: FoundFile) -> SessionRow | SkippedFile:
         if (header := file.stored.header) is not None:
-            return self.row_of(file, _header_record(file.stored, file.place.format, header))
+            return self.row_of(file, header_record(file.stored, file.place.format, header))
         try:
             with snapshot_of(file.path) as read:
                 return self._header_row(file, read)
@@ -312,14 +308,14 @@ class MachineScanner:
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
         found = peek_file(read, file.path, expected_format(file))
-        return self.row_of(file, _header_record(file.stored, found.format, found.header))
+        return self.row_of(file, header_record(file.stored, found.format, found.header))
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, expected_format(file)
         # In a directory shared by projects or agents most files belong to others: read their headers only.
         if (self.cwd is not None and file.place.is_shared) or not self._is_wanted(file.place.agent):
             found = peek_file(read, file.path, expected)
-            record = _header_record(file.stored, found.format, found.header)
+            record = header_record(file.stored, found.format, found.header)
             if self._reason(file, record, _agent_of(owner_of(file, record), record)) is not None:
                 if see is not None:
                     see(SeenFile(record, None, read))
@@ -338,16 +334,12 @@ class MachineScanner:
         agent = _agent_of(place, record)
         if (reason := self._reason(file, record, agent)) is not None:
             return SkippedFile(file.path, reason)
-        row, starter = record.row, record.starter
+        row = completed_row(record)
         told: dict[str, Any] = {"agent": agent}
         if row.path != file.path:
             told["key"] = file.stored.key
-        if not row.cwd:
-            told["cwd"] = self._cwd_of_folder(file, record)
-        if (title := self._title_elsewhere(file, place, row)) is not None:
-            told["title"] = title
-        if starter is not None:
-            told |= {"subagent": True, "parent_session": row.parent_session or starter or None}
+        if not row.cwd and record.has_header and self.cwd is not None and not file.place.is_shared:
+            told["cwd"] = self.cwd  # it does not record it, and its folder is named after it
         if place.is_archive:
             told["archived"] = True
         elif place.format.traits.keeps_days is not None:
@@ -451,20 +443,6 @@ class MachineScanner:
     def restricts(self) -> bool:
         return self.cwd is not None or not self.subagents
 
-    def _cwd_of_folder(self, file: FoundFile, record: FileRecord) -> str | None:
-        """The working directory of a session that does not record it, derived from its folder."""
-        if not record.has_header or record.row.cwd:
-            return None
-        if self.cwd is not None and not file.place.is_shared:
-            return self.cwd
-        header = Header(id=record.row.id, timestamp=record.row.created or "")
-        format_ = (
-            file.place.format if file.place.format.name == record.format else format_named(record.format)
-        )
-        from branchline.session.locator import known_cwd  # noqa: PLC0415  few formats need it
-
-        return known_cwd(format_, header, file.path)
-
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
         row = problem_row(file.stored, problem)
         if not self._is_wanted(file.place.agent):
@@ -490,20 +468,6 @@ class MachineScanner:
 
     def _is_wanted(self, agent: str) -> bool:
         return self._wanted is None or agent in self._wanted
-
-    def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
-        """The title that an agent keeps in another file."""
-        if place.format.companion is not None and row.format == place.format.name:
-            from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
-
-            return external_facts(place.format, file.path, None).title or None
-        return None if place.format.titles is None else self._titles_of(place).get(row.id) or None
-
-    def _titles_of(self, place: places.Place) -> Mapping[str, str]:
-        found = self._titles.get(place.root)
-        if found is None:
-            found = self._titles[place.root] = _read_titles(place)
-        return found
 
     # -- one session ----------------------------------------------------------------------------------
 
@@ -548,7 +512,10 @@ class MachineScanner:
         if row.draft:
             store, key, _draft = self.stored(row)
             return Session.from_store(store, key, durability=durability, clock=clock)
-        return Session.open(_path(row), durability=durability, clock=clock)
+        session = Session.open(_path(row), durability=durability, clock=clock)
+        if not session.cwd and row.cwd:
+            session._cwd = row.cwd  # noqa: SLF001  only the folder tells it, and the library knows its name
+        return session
 
     def waiting(self) -> Sequence[SessionRow]:
         places_ = [place for place in self.places if place.format.traits.removes_empty_sessions]
@@ -591,28 +558,7 @@ def _directories(place: places.Place) -> list[str]:
         ) from problem
 
 
-def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:
-    row = shallow_row(stored) if header is None else header_row(stored, header, format_.name)
-    return FileRecord(
-        row=row,
-        format=format_.name,
-        starter=format_.home.subagent_of(stored.path or stored.key, header),
-        has_header=header is not None,
-        deep=False,
-    )
-
-
 def _path(row: SessionRow) -> str:
     if row.path is None:
         raise SessionNotFound(f"session {row.id} has no file")
     return row.path
-
-
-def _read_titles(place: places.Place) -> Mapping[str, str]:
-    titles = place.format.titles
-    if titles is None or (path := titles.titles_file(place.root)) is None:
-        return {}
-    try:
-        return titles.titles(read_beginning(path, _LARGEST_TITLES))
-    except OSError:
-        return {}

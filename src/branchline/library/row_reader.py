@@ -6,11 +6,11 @@ writes, locks or caches.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from branchline.catalog.record import FileRecord
 from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
@@ -19,9 +19,10 @@ from branchline.formats import CompressedFiles, Format, Peek
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
-from branchline.plugins.formats import detect, format_named, peek
-from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
-from branchline.stores.protocol import SizedContent
+from branchline.plugins.formats import detect_in as detect
+from branchline.plugins.formats import format_named, peek
+from branchline.stores import Listed, Read, Store, StoredLog, unpacked_for_listing
+from branchline.stores.protocol import SizedContent, id_in_key
 from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ReadLog",
+    "completed_row",
     "continue_row",
     "deep_row",
     "first_prompt_line",
@@ -42,12 +44,13 @@ __all__ = [
     "shallow_row",
 ]
 
-_NAME = r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)"
 _HEAD = 1 << 16
 _LEAST = 4095
 _AT_ONCE = 1 << 20
 """Files up to this size are read with one call."""
 _PREVIEW = 200
+_SELF_CONTAINED = frozenset({"", "pi"})
+"""Formats whose sessions say everything themselves, as nearly all rows do."""
 
 
 def one_line(text: str) -> str:
@@ -60,11 +63,9 @@ def one_line(text: str) -> str:
 
 def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
     """Return the row with what the directory tells."""
-    key = stored.key
-    named = re.fullmatch(_NAME, key)
     return SessionRow(
-        key=key,
-        id=key if named is None else named[1],
+        key=stored.key,
+        id=id_in_key(stored.key),
         path=stored.path,
         size=stored.size,
         modified_ms=round(stored.modified * 1000),
@@ -72,9 +73,9 @@ def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
     )
 
 
-def header_row(stored: StoredLog, header: Header, format_name: str) -> SessionRow:
+def header_row(stored: StoredLog, header: Header, format_: Format) -> SessionRow:
     """Return the row with what directory and header tell."""
-    return _row(stored, header, None, format=format_name, version=header.version)
+    return _row(stored, header, format_, None, format=format_.name, version=header.version)
 
 
 def problem_row(stored: StoredLog, problem: Exception, *, draft: bool = False) -> SessionRow:
@@ -111,18 +112,20 @@ def read_row(
     *,
     known: Format | None = None,
     expected: Format | None = None,
+    store: Store | None = None,
     draft: bool = False,
 ) -> ReadLog:
     """Return the row of a log. Raises NotASession if the log has no session.
 
-    ``known`` is its format, if the caller knows it; ``expected`` is tried before all others.
+    ``known`` is its format, if the caller knows it; ``expected`` is tried before all others. ``store`` holds
+    the log, if it is not known to be a file.
     """
     log = _open(read, stored, known, expected)
     if log.compression:
         return _look_unpacked(
-            log, stored, unpacked_for_listing(log.compression, log.read, stored.size), draft=draft
+            log, stored, unpacked_for_listing(log.compression, log.read, stored.size), store, draft=draft
         )
-    transcript = _transcript(_assembled(log, stored))
+    transcript = _transcript(_assembled(log, store))
     row = deep_row(stored, transcript, draft=draft)
     return ReadLog(row, log.format, transcript.reading.header, transcript)
 
@@ -141,9 +144,9 @@ def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) 
     return ReadLog(deep_row(stored, transcript), format_, transcript.reading.header, transcript)
 
 
-def read_log(read: Read, stored: StoredLog) -> EntryLog:
+def read_log(read: Read, stored: StoredLog, store: Store | None = None) -> EntryLog:
     """Return the session in a log. Raises NotASession if the log has none."""
-    return _transcript(_assembled(_open(read, stored, None, None), stored))
+    return _transcript(_assembled(_open(read, stored, None, None), store))
 
 
 def peek_file(read: Read, path: str, expected: Format | None = None) -> Peek:
@@ -151,10 +154,42 @@ def peek_file(read: Read, path: str, expected: Format | None = None) -> Peek:
     found = peek(read, path, expected=expected)
     if found.header is None or found.format.companion is None:
         return found
-    from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+    from branchline.stores.whole_sessions import external_facts  # noqa: PLC0415  few formats need it
 
     facts = external_facts(found.format, path, found.header)
     return Peek(found.format, facts.completed(found.header))
+
+
+def completed_row(record: FileRecord) -> SessionRow:
+    """Return the row of a session with what its path and its agent's other files tell.
+
+    They may change while the session does not, so the catalog does not decide this.
+    """
+    row, starter = record.row, record.starter
+    if starter is not None:
+        row = msgspec.structs.replace(
+            row, subagent=True, parent_session=row.parent_session or starter or None
+        )
+    if record.format in _SELF_CONTAINED or row.path is None:
+        return row
+    try:
+        format_ = format_named(record.format)
+    except ValueError:
+        return row  # the package that knows it is gone
+    if row.cwd and format_.companion is None and format_.titles is None:
+        return row
+    from branchline.stores.whole_sessions import external_facts, folder_cwd  # noqa: PLC0415  few formats need it
+
+    header = None
+    if record.has_header:
+        header = Header(id=row.id, timestamp=row.created or "", cwd=row.cwd or "")
+    facts = external_facts(format_, row.path, header)
+    return msgspec.structs.replace(
+        row,
+        title=facts.title or row.title,
+        cwd=row.cwd or facts.cwd or folder_cwd(format_, header, row.path) or row.cwd,
+        parent_session=row.parent_session or facts.parent,
+    )
 
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
@@ -169,28 +204,30 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
             return start[offset : offset + size]
 
     head = start[:_HEAD]
-    format_ = detect(head, name, expected=expected) if known is None else known
+    format_ = detect(read, name, expected=expected) if known is None else known
     return _Log(name, format_, read, start, stored.size, format_.compression_of(head))
 
 
-def _assembled(log: _Log, stored: StoredLog) -> _Log:
-    """The log together with its beginning in other files, unpacked."""
+def _assembled(log: _Log, store: Store | None) -> _Log:
+    """The log together with its beginning in other logs, unpacked."""
     if log.compression is None and log.format.splitting is None:
         return log
-    from branchline.session.locator import assembled_content  # noqa: PLC0415  few formats need it
+    from branchline.stores.whole_sessions import assembled_content  # noqa: PLC0415  few formats need it
 
     content = assembled_content(
-        log.format, SizedContent(log.read, log.size), stored.path or "", log.start[:_HEAD]
+        log.format, SizedContent(log.read, log.size), log.name, log.start[:_HEAD], store
     )
     return log if content is None else msgspec.structs.replace(log, read=content.read)
 
 
-def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:
+def _look_unpacked(
+    log: _Log, stored: StoredLog, listed: Listed, store: Store | None, *, draft: bool
+) -> ReadLog:
     """The row of a compressed log; if it is too large, from its beginning and without counts."""
     content = listed.content
     log = msgspec.structs.replace(log, read=content.read, start=content.read(0, _HEAD), size=content.size())
     try:
-        transcript = _transcript(_assembled(log, stored) if listed.whole else log)
+        transcript = _transcript(_assembled(log, store) if listed.whole else log)
     except NotASession as problem:
         raise listed.problem or problem from None
     row = deep_row(stored, transcript, draft=draft)
@@ -216,15 +253,9 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 def _transcript(log: _Log) -> EntryLog:
     from branchline.formats import EntryLog  # noqa: PLC0415  as above
+    from branchline.stores.whole_sessions import completed  # noqa: PLC0415  as above
 
-    transcript = EntryLog(log.format, log.read, log.name)
-    if log.format.companion is not None:
-        from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
-
-        transcript.describe(external_facts(log.format, log.name, transcript.reading.header))
-    if transcript.reading.header is None and not len(transcript.tree):
-        raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
-    return transcript
+    return completed(EntryLog(log.format, log.read, log.name), log.name)
 
 
 def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
@@ -236,6 +267,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
     return _row(
         stored,
         header,
+        transcript.format,
         model_of(transcript, path),
         draft=draft,
         title=transcript.title,
@@ -252,27 +284,23 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
     )
 
 
-def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **told: Any) -> SessionRow:
+def _row(
+    stored: StoredLog, header: Header | None, format_: Format, model: ModelRef | None, **told: Any
+) -> SessionRow:
     """Make a row from the directory entry, the header and the given columns."""
     return SessionRow(
         key=stored.key,
-        id=header.id if header is not None and header.id.strip() else shallow_row(stored).id,
+        id=header.id if header is not None and header.id.strip() else id_in_key(stored.key),
         path=stored.path,
         size=stored.size,
         modified_ms=round(stored.modified * 1000),
         cwd=None if header is None else header.cwd,
         created=None if header is None else header.timestamp or None,
-        parent_session=None if header is None else _forked_from(header, told.get("format")),
+        parent_session=None if header is None else format_.traits.parent_of(header),
         provider=None if model is None else model.provider,
         model=None if model is None else model.id,
         **told,
     )
-
-
-def _forked_from(header: Header, format_name: str | None) -> str | None:
-    """The parent of a session; a reverted Codex thread only continues an earlier file of its own."""
-    is_revert = format_name == "codex" and header.parent_session == header.id
-    return None if is_revert else header.parent_session
 
 
 def first_prompt_line(transcript: EntryLog) -> str | None:

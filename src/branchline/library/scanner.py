@@ -14,7 +14,9 @@ import msgspec
 
 from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
-from branchline.library.row_reader import ReadLog
+from branchline.entries import Header
+from branchline.formats import Format
+from branchline.library.row_reader import ReadLog, header_row, shallow_row
 from branchline.log import Durability
 from branchline.stores import FileState, Read, SkippedFile, Store, StoredLog
 from branchline.views.session_row import SessionRow
@@ -36,6 +38,7 @@ __all__ = [
     "SessionOpener",
     "StoredSession",
     "catalog_number",
+    "header_record",
     "seen_file",
 ]
 
@@ -217,3 +220,15 @@ def seen_file(found: ReadLog, read: Read, path: str) -> SeenFile:
         has_header=found.header is not None,
     )
     return SeenFile(record, found.transcript, read, found.is_packed)
+
+
+def header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:
+    """Return the record of a file of which only the header was read."""
+    row = shallow_row(stored) if header is None else header_row(stored, header, format_)
+    return FileRecord(
+        row=row,
+        format=format_.name,
+        starter=format_.home.subagent_of(stored.path or stored.key, header),
+        has_header=header is not None,
+        deep=False,
+    )

@@ -14,10 +14,11 @@ from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import NotASession
+from branchline.formats import Format
 from branchline.library.lookup import the_only
 from branchline.library.row_reader import (
+    completed_row,
     deep_row,
-    header_row,
     peek_file,
     problem_row,
     read_log,
@@ -31,11 +32,13 @@ from branchline.library.scanner import (
     See,
     StoredSession,
     catalog_number,
+    header_record,
     seen_file,
 )
 from branchline.log import Durability
 from branchline.plugins.formats import format_named
 from branchline.stores import Read, SkippedFile, Store, StoredLog, check_key, drafts_in
+from branchline.stores.protocol import id_in_key
 from branchline.views.session_row import ELSEWHERE, SessionRow
 
 if TYPE_CHECKING:
@@ -89,12 +92,12 @@ class StoreScanner:
     def header_row(self, file: StoredLog) -> SessionRow | SkippedFile:
         try:
             with self.store.snapshot(file.key) as read:
-                header, format_name = _beginning(read, file)
+                header, format_ = _beginning(read, file)
         except Exception as problem:  # noqa: BLE001  third-party formats may raise anything
             return problem_row(file, problem)
         if (reason := self._reason(header)) is not None:
             return SkippedFile(_name(file), reason)
-        return shallow_row(file) if header is None else header_row(file, header, format_name)
+        return shallow_row(file) if format_ is None else completed_row(header_record(file, format_, header))
 
     def titled_row(self, file: StoredLog) -> SessionRow | SkippedFile:
         return self.deep_row(file)
@@ -108,12 +111,13 @@ class StoreScanner:
                     header, _format = _beginning(read, file)
                     if (reason := self._reason(header)) is not None:
                         return SkippedFile(_name(file), reason)
-                found = read_row(read, file, draft=draft)
+                found = read_row(read, file, store=self.store, draft=draft)
+                seen = seen_file(found, read, file.path or file.key)
                 if see is not None:
-                    see(seen_file(found, read, file.path or file.key))
+                    see(seen)
         except Exception as problem:  # noqa: BLE001  as above
             return problem_row(file, problem, draft=draft)
-        return found.row
+        return completed_row(seen.record)
 
     def row_of(self, file: StoredLog, record: FileRecord) -> SessionRow | SkippedFile:
         row = record.row
@@ -121,6 +125,7 @@ class StoreScanner:
             header = Header(id=row.id, cwd=row.cwd or "") if record.has_header else None
             if (reason := self._reason(header)) is not None:
                 return SkippedFile(_name(file), reason)
+        row = completed_row(record)
         return row if row.key == file.key else msgspec.structs.replace(row, key=file.key)
 
     def stored_log(self, file: StoredLog) -> StoredLog:
@@ -140,7 +145,7 @@ class StoreScanner:
         for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
-                    transcript = read_log(read, stored)
+                    transcript = read_log(read, stored, self.store)
                     if self._is_empty(transcript):
                         yield deep_row(stored, transcript, draft=draft)
             except Exception:  # noqa: BLE001, S112  what cannot be read is damaged
@@ -159,7 +164,7 @@ class StoreScanner:
         named: list[tuple[StoredLog, bool]] = []
         others: list[tuple[StoredLog, bool]] = []
         for item in self._logs(drafts):
-            (named if shallow_row(item[0]).id == name else others).append(item)
+            (named if id_in_key(item[0].key) == name else others).append(item)
         matching = self._with_id(name, named) or self._with_id(name, others)
         return the_only(name, matching, self.name)
 
@@ -170,7 +175,7 @@ class StoreScanner:
     def read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
         stored = self.store.stat(row.key) or StoredLog(row.key, row.size, row.modified_ms / 1000, row.path)
         with self.store.snapshot(row.key) as read:
-            yield stored, read_log(read, stored)
+            yield stored, read_log(read, stored, self.store)
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
         from branchline.session import Session  # noqa: PLC0415  lists open none
@@ -224,13 +229,13 @@ def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
     return [stored for path, stored in rollouts.items() if path in superseded]
 
 
-def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
-    """The header and the name of the format; neither for an unknown log."""
+def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, Format | None]:
+    """The header and the format; neither for an unknown log."""
     try:
         found = peek_file(read, stored.path or stored.key)
     except NotASession:
-        return None, ""
-    return found.header, found.format.name
+        return None, None
+    return found.header, found.format
 
 
 def _name(stored: StoredLog) -> str:

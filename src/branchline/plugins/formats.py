@@ -12,9 +12,11 @@ from functools import cache, partial
 
 import msgspec
 
+from branchline.errors import NotASession
 from branchline.formats import Format, Peek, agent_name
 from branchline.formats import peek as peek_with
 from branchline.formats.detect import builtin_agents, builtin_format, builtin_formats, recognize, unrecognized
+from branchline.formats.peek import is_enough
 from branchline.plugins.packages import may_have_entry_points
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "BrokenFormat",
     "InstalledFormats",
     "detect",
+    "detect_in",
     "format_named",
     "formats",
     "installed_formats",
@@ -29,6 +32,7 @@ __all__ = [
 ]
 
 GROUP = "branchline.formats"
+_HEAD = 1 << 16
 
 
 class BrokenFormat(msgspec.Struct, frozen=True):
@@ -101,6 +105,22 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
             return format_
     broken = "".join(f"; the format {one.name!r} is broken: {one.reason}" for one in known.broken)
     raise unrecognized(head, path, tried=formats(), broken=broken)
+
+
+def detect_in(read: Callable[[int, int], bytes], path: str, *, expected: Format | None = None) -> Format:
+    """Return the format of a log, like :func:`detect`, from as much of its beginning as that takes.
+
+    A long first line hides no session: the lines below it decide.
+    """
+    size = _HEAD
+    while True:
+        head = read(0, size)
+        try:
+            return detect(head, path, expected=expected)
+        except NotASession:
+            if len(head) < size or is_enough(head, size):
+                raise
+        size *= 4
 
 
 def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format | None = None) -> Peek:

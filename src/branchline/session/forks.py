@@ -22,7 +22,7 @@ from branchline.session.ids import check_session_id
 from branchline.session.new_entry import NewEntry
 from branchline.session.queries import SessionQueries
 from branchline.session.writer import SessionWriter
-from branchline.stores import FilesStore, Store, check_key
+from branchline.stores import DatabaseStore, FilesStore, Store, check_key
 from branchline.stores.companion_folders import copy_folder
 from branchline.tree import ROOT
 
@@ -256,7 +256,9 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
         id=session_id,
         timestamp=timestamp,
         cwd=cwd,
-        parent_session=source.file if source.file and isinstance(source.store, FilesStore) else source.id,
+        parent_session=source.file
+        if source.file and isinstance(source.store, FilesStore | DatabaseStore)
+        else source.id,
         metadata=places.session_settings(format_) or None,
     )
     return format_, header, locator.store_of(name, header) if store is None else store

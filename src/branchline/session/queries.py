@@ -14,6 +14,7 @@ from branchline.session.nodes import Node, NodeRow, node_rows
 from branchline.session.observers import Observers
 from branchline.session.writer import SessionWriter
 from branchline.stores import Store
+from branchline.stores.protocol import id_in_key
 from branchline.tree import ROOT, Finding, Tree
 
 if TYPE_CHECKING:
@@ -44,11 +45,13 @@ class SessionQueries:
     @property
     def header(self) -> Header:
         header = self.transcript.reading.header
-        return Header(id=self._writer.key) if header is None else header
+        return Header(id=id_in_key(self._writer.key)) if header is None else header
 
     @property
     def id(self) -> str:
-        return self.header.id
+        """The id in the header, or in the name of a session whose header has none."""
+        found = self.header.id
+        return found if found.strip() else id_in_key(self._writer.key)
 
     @property
     def cwd(self) -> str:
@@ -85,8 +88,10 @@ class SessionQueries:
 
     @property
     def parent_session(self) -> str | None:
-        """The session that this one was forked from: a path, or an id."""
-        return self.header.parent_session
+        """The session that this one was forked from, or that started it as a sub-agent: a path, or an id."""
+        writer = self._writer
+        started_by = writer.format.home.subagent_of(writer.path or writer.key, self.header)
+        return writer.format.traits.parent_of(self.header) or started_by or None
 
     @property
     def read_only(self) -> str | None:

@@ -45,11 +45,9 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.entries.lenient import block_from_fields, content_from
-from branchline.errors import EntryNotFound, InvalidId, NotASession, ReadOnly, SessionMoved
-from branchline.formats import EntryLog
-from branchline.log import DecompressedLog, Durability, Log, MemoryLog
+from branchline.errors import EntryNotFound, InvalidId, ReadOnly, SessionMoved
+from branchline.log import Durability, Log, MemoryLog
 from branchline.log.system import opening
-from branchline.plugins.formats import detect
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
@@ -66,17 +64,16 @@ from branchline.session.shortcuts import SessionShortcuts
 from branchline.session.writer import SessionWriter
 from branchline.stores import (
     DerivedLog,
-    FilesStore,
     MemoryStore,
     Store,
     absolute_path,
     address_in,
     addressed_store,
     check_key,
-    is_address,
     open_log,
 )
-from branchline.stores.files import draft_at
+from branchline.stores.files import draft_at, store_at
+from branchline.stores.whole_sessions import completed, folder_cwd, whole_log
 from branchline.tree import ROOT
 
 __all__ = ["ForkAt", "ForkScope", "OnConflict", "Persist", "Session"]
@@ -88,7 +85,6 @@ Persist = Literal["with_reply", "at_once", "always"]
 Closing deletes an ``at_once`` file if nothing was written to it; ``always`` keeps it.
 """
 
-_HEAD = 1 << 16
 _DAY = 86_400_000
 _WORDS = frozenset({"message", "custom_message", "compaction", "branch_summary"})
 _SYSTEM_CLOCK = SystemClock()
@@ -186,39 +182,16 @@ class Session(SessionShortcuts, SessionQueries):
         draft.
         """
         address = address_in(os.fspath(path))
-        if address is not None and is_address(address.file):
-            store = addressed_store(address)
-            return cls.from_store(store, address.session, durability=durability, clock=clock)
-        draft = draft_at(os.fspath(path))
-        place = absolute_path(path) if draft is None else draft[0].draft_path(draft[1])
-        log: Log = open_log(place, durability=durability)
-        try:
-            with opening(log.name):
-                head = log.read(0, _HEAD)
-                format_ = detect(head, log.name)
-                if (content := locator.assembled_content(format_, log, log.name, head)) is not None:
-                    log.close()
-                    log = DecompressedLog(log.name, content)
-                folder, suffix = os.path.dirname(log.name), format_.traits.suffix
-                writer = SessionWriter(
-                    format_,
-                    log=log,
-                    store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
-                    key=log.key if isinstance(log, DerivedLog) else format_.traits.stem_of(log.name),
-                    draft=draft is not None,
-                    durability=durability,
-                )
-                _require_session(writer.transcript)
-        except BaseException:
-            log.close()
-            raise
-        writer.waits = draft is not None
-        writer.transcript.describe(
-            locator.external_facts(format_, log.name, writer.transcript.reading.header)
-        )
-        header = writer.transcript.reading.header
-        known = locator.known_cwd(format_, header, log.name)
-        return cls(writer, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
+        if address is not None:
+            found, key = addressed_store(address), address.session
+            return cls._opened(found, key, found.open(key, durability=durability), durability, clock, cwd=cwd)
+        if (draft := draft_at(os.fspath(path))) is not None:
+            found, key = draft
+            log: Log = open_log(found.draft_path(key), durability=durability)
+            return cls._opened(found, key, log, durability, clock, draft=True, cwd=cwd)
+        log = open_log(absolute_path(path), durability=durability)
+        named = log.key if isinstance(log, DerivedLog) else None
+        return cls._opened(store_at(log.name), named, log, durability, clock, cwd=cwd)
 
     @classmethod
     def from_store(
@@ -227,18 +200,40 @@ class Session(SessionShortcuts, SessionQueries):
         """Open a session or draft of a store. Raises SessionNotFound if there is none with this key."""
         draft = store.stat(key) is None
         log = store.open(key, durability=durability)
+        return cls._opened(store, key, log, durability, clock, draft=draft)
+
+    @classmethod
+    def _opened(
+        cls,
+        store: Store,
+        key: str | None,
+        log: Log,
+        durability: Durability,
+        clock: Clock,
+        *,
+        draft: bool = False,
+        cwd: _Path | None = None,
+    ) -> Self:
+        """Return the session in a log, which is closed if there is none; every way to open one ends here."""
         try:
             with opening(log.name):
-                format_ = detect(log.read(0, _HEAD), log.name)
+                log, format_ = whole_log(log, store)
                 writer = SessionWriter(
-                    format_, log=log, store=store, key=key, draft=draft, durability=durability
+                    format_,
+                    log=log,
+                    store=store,
+                    key=format_.traits.stem_of(log.name) if key is None else key,
+                    draft=draft,
+                    durability=durability,
                 )
-                _require_session(writer.transcript)
+                where = writer.path or writer.key
+                header = completed(writer.transcript, where).reading.header
         except BaseException:
             log.close()
             raise
         writer.waits = draft
-        return cls(writer, clock=clock)
+        known = folder_cwd(format_, header, where) if cwd is None else places.resolve_cwd(cwd)
+        return cls(writer, clock=clock, cwd=known)
 
     @classmethod
     def continue_recent(
@@ -273,12 +268,16 @@ class Session(SessionShortcuts, SessionQueries):
         data: bytes | None = None,
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """Create a session without a file; ``data`` is its initial content."""
+        """Create a session without a file, or open the one in ``data``, the bytes of a session file.
+
+        Its bytes say the id and the format of the session in ``data``: TypeError if they are given as well.
+        """
         if data is not None:
-            log = MemoryLog(data)
-            writer = SessionWriter(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
-            _require_session(writer.transcript)
-            return cls(writer, clock=clock)
+            if id is not None or format is not None:
+                raise TypeError(
+                    "in_memory() takes either data or id and format: the bytes of a session say both"
+                )
+            return cls._opened(MemoryStore(), "memory", MemoryLog(data), "fsync", clock, cwd=cwd)
         return cls.create(cwd, store=MemoryStore(), format=format, id=id, persist="at_once", clock=clock)
 
     @classmethod
@@ -820,9 +819,3 @@ def _content(value: Any) -> Content:
 def _clean_title(title: str) -> str:
     """Return a title as one line without surrounding whitespace."""
     return trim(re.sub(r"[\r\n]+", " ", title))
-
-
-def _require_session(transcript: EntryLog) -> None:
-    reading = transcript.reading
-    if reading.header is None and not len(reading.tree):
-        raise NotASession(f"{transcript.name} is not a session: {reading.read_only}")

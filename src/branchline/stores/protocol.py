@@ -41,6 +41,7 @@ __all__ = [
     "close_store",
     "drafts_in",
     "hashed",
+    "id_in_key",
     "pack_stamp",
     "page_of",
     "trash_of",
@@ -302,7 +303,14 @@ def trash_of(store: Store) -> TrashStore:
 _MAX_KEY_BYTES = 249
 """Maximum bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
 _PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}"
+_NAME = r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)"
 _FORBIDDEN = r"[/\\\x00-\x1f\x7f]"
+
+
+def id_in_key(key: str) -> str:
+    """Return the session id in a key: what follows the time, in file names that begin with one."""
+    named = re.fullmatch(_NAME, key)
+    return key if named is None else named[1]
 
 
 def check_key(key: str) -> str:

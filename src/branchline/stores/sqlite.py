@@ -425,7 +425,7 @@ class SqliteLog:
     def __init__(self, store: SqliteStore, number: int, key: str, durability: Durability) -> None:
         if durability not in ("fsync", "os"):
             raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
-        self.name = f"{key} in {store.name}"
+        self.name = store.path_of(key)
         self.identity = (store.name, number)
         self._store = store
         self._number = number

@@ -45,6 +45,7 @@ from branchline.entries import (
     Usage,
     UsageEntry,
     UserMessage,
+    amount,
     blocks_text,
 )
 from branchline.formats import LabelState
@@ -329,8 +330,8 @@ def _answer_facts(message: AssistantMessage) -> tuple[str, ...]:
 
 def _usage_facts(usage: Usage) -> list[str]:
     facts = [f"{_count(usage.context_tokens)} tokens"] if usage.context_tokens else []
-    if usage.cost.total:
-        facts.append(f"${as_float(usage.cost.total):.4f}")
+    if cost := amount(usage.cost.total):
+        facts.append(f"${cost:.4f}")
     return facts
 
 

@@ -74,7 +74,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
         rows.append(("file", f"{session.file}{size}"))
     if header.timestamp:
         rows.append(("begun", local_time(header.timestamp)))
-    if session.parent_session not in (None, session.id):
+    if session.parent_session is not None:
         rows.append(("forked from", session.parent_session))
     branches = count_branches(index)
     shape = count(len(index) - len(index.placeholders), "entry", "entries")

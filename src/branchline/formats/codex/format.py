@@ -130,6 +130,7 @@ TRAITS = FormatTraits(
     rolls_back_turns=True,
     splits_answers=True,
     ends_with_position=True,
+    continues_own_files=True,
 )
 
 

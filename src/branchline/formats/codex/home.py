@@ -71,9 +71,6 @@ class CodexSettings(SettingsFile):
 class ThreadNames(TitleFiles):
     """User-defined thread names, in one file for all rollouts."""
 
-    def titles_file(self, root: str) -> str | None:
-        return posixpath.join(posixpath.dirname(root), "session_index.jsonl")
-
     def titles_near(self, path: str) -> str | None:
         found = HOME_OF.match(path)
         return None if found is None else posixpath.join(found[1], "session_index.jsonl")

@@ -167,6 +167,10 @@ class NativeReader(LineReader):
         if self._repeat is not None and self._is_repeated(self._repeat, line):
             self.gap = False
             return
+        if not self._started and not isinstance(fields.get("id"), str) and fields["type"] not in FIRST_TYPES:
+            reading.other_objects.append(len(reading.tree))
+            self.note_not_an_entry("an object above the header", line, offset)
+            return
         self._start_without_header(fields)
         if reading.version == 1:
             fields = assign_position_id(fields, reading)

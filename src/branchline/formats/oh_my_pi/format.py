@@ -47,6 +47,7 @@ __all__ = ["OH_MY_PI"]
 _HEADER_KEYS = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
+_SLOT_KEYS = frozenset({"v", "title"})
 _OTHERS = (b'{"type":"meta"', b'{"parentUuid"')  # how files of agents begin that are checked later
 _OWN_ENTRIES = tuple(b'{"type":"%s",' % kind.encode() for kind in OWN_TYPES)
 _RECOVERED_MARK = RECOVERED.encode()
@@ -78,14 +79,13 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize a title slot, keys or types that only oh-my-pi writes, or its sessions directory."""
         lines = head_lines(head.removeprefix(BOM).lstrip())
-        first = next(lines)
-        if first.startswith(b'{"type":"title","v":'):
+        first, second = next(lines), next(lines, b"")
+        if _begins_with_slot(first, second):
             return True
-        second = next(lines, b"")
         if _tells_nothing(first):
             first, second = second, next(lines, b"")
-        if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
-            return True  # the slot is damaged, but what follows is at its offset
+            if _begins_with_slot(first, second):
+                return True
         if not first.startswith(b"{") or first.startswith(_OTHERS) or b'"type"' not in first[:2000]:
             return False
         header = json_codec.loads_object(first) if first.startswith(b'{"type":"session"') else None
@@ -197,13 +197,20 @@ def _is_own_line(line: bytes) -> bool:
     return line.startswith(b'{"type":"model_change",') and b'"model":"' in line and b'"modelId"' not in line
 
 
+def _begins_with_slot(first: bytes, second: bytes) -> bool:
+    """Return whether the first of two lines is a title slot, perhaps a damaged one."""
+    if first.startswith(b'{"type":"title","v":'):
+        return True
+    if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
+        return True  # the slot is damaged, but what follows is at its offset
+    fields = json_codec.loads_object(first) if b'"title"' in first else None
+    return fields is not None and fields.keys() >= _SLOT_KEYS and "id" not in fields
+
+
 def _tells_nothing(line: bytes) -> bool:
-    """Return whether a line is JSON but not an object with a type: damaged, so not conclusive."""
-    try:
-        fields = json_codec.loads(line)
-    except ValueError:
-        return False
-    return not isinstance(fields, dict) or not isinstance(fields.get("type"), str)
+    """Return whether a line is not an object with a type: damaged, so not conclusive."""
+    fields = json_codec.loads_object(line)
+    return fields is None or not isinstance(fields.get("type"), str)
 
 
 def _needs_care(data: bytes) -> bool:

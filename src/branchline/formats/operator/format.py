@@ -99,9 +99,7 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
                 return True
             if kind != "session":
                 return timed or "parent_id" in fields
-            header = header or timed
-            if not header:
-                return False
+            header = header or timed  # if its time is damaged, the entries below tell
         return header
 
     def decode(self, line: bytes, index: OperatorLogIndex, position: int) -> Entry:

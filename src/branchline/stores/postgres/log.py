@@ -65,7 +65,7 @@ class PostgresLog:
     ) -> None:
         if durability not in ("fsync", "os"):
             raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
-        self.name = f"{key} in {connections.server.name}"
+        self.name = f"{connections.server.name}#{key}"  # as in paths of sessions
         self.identity = (connections.server.name, number)
         self._connections = connections
         self._number = number

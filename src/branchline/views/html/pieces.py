@@ -43,6 +43,7 @@ from branchline.entries import (
     UnknownBlock,
     UnknownMessage,
     UserMessage,
+    amount,
     blocks_text,
 )
 from branchline.formats import LabelState
@@ -618,9 +619,9 @@ def _margin(answer: AssistantMessage | None) -> Html:
     if usage is None:
         return Html(shown)
     # Numbers cannot be markup: no template is needed for them, and there are very many.
-    total = usage.cost.total
+    total = amount(usage.cost.total)
     cost = f'<span class="more cost">{money(total)}</span>' if total else ""
-    read, wrote = usage.input + usage.cache_read + usage.cache_write, usage.output
+    read, wrote = sum(map(amount, (usage.input, usage.cache_read, usage.cache_write))), amount(usage.output)
     if not read and not wrote:
         return Html(f"{shown}{cost}")
     return Html(f'{shown}{cost}<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>')

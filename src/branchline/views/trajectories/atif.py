@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Any
 
@@ -24,9 +23,9 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     Usage,
+    amount,
     blocks_text,
 )
-from branchline.views.humanize import as_float
 from branchline.views.trajectories.turns import Trajectory, TrajectoryTurn
 
 __all__ = ["ATIF_VERSION", "atif"]
@@ -134,10 +133,10 @@ def _metrics(usage: Usage) -> Fields | None:
         "completion_tokens": _whole(usage.output),
         "cached_tokens": _whole(usage.cache_read),
     }
-    cost = as_float(usage.cost.total)
+    cost = float(amount(usage.cost.total))
     if not any(counted.values()):
         return None
-    return counted | ({"cost_usd": cost} if cost and math.isfinite(cost) else {})
+    return counted | ({"cost_usd": cost} if cost else {})
 
 
 def _totals(steps: list[Fields]) -> Fields:
@@ -155,7 +154,7 @@ def _totals(steps: list[Fields]) -> Fields:
 
 
 def _whole(number: float) -> int:
-    return int(number) if math.isfinite(as_float(number)) and number > 0 else 0
+    return max(0, int(amount(number)))
 
 
 def _time(text: str) -> str | None:
