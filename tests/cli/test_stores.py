@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import uuid
 
+import psycopg
 import pytest
 
 from stores.postgres_server import postgres_address, postgres_dsn
@@ -80,6 +82,12 @@ def test_tables_are_created_by_a_command_and_status_says_what_is_there(run, post
     assert found["kind"] == "PostgresStore"
     run("new", "--id", "one", "--store", tmp_path / "s.db")
     assert "1 session" in run("store", "status", tmp_path / "s.db").stdout
+    role = f"r{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role}")
+        owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA branchline TO {role}")
+        assert f"warning: {role} has rights that reach beyond" in run("store", "status", postgres_dsn).stderr
+        owner.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA branchline FROM {role}")
     assert "no preparation" in run("store", "init", tmp_path / "s.db", code=1).stderr
 
 

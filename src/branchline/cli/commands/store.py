@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.cli.options import command, group
-from branchline.cli.output import Output
+from branchline.cli.output import Output, remark
 from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def _print(out: Output, found: StoreStatus) -> None:
     if found.stored_bytes:
         rows.append(("on disk", format_size(found.stored_bytes)))
     out.table(rows)
+    for warning in found.warnings:
+        remark(f"warning: {warning}")
 
 
 def _version(version: int, needed: int | None) -> str:

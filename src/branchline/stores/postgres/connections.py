@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "ConnectionLost", "Connections", "connect", "driver"]
 
-VERSION = 1
+VERSION = 2
 """The schema that this branchline reads and writes."""
 _MAX_CONNECTIONS = 20
 _CONNECT_SECONDS = 10
