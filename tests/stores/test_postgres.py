@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import re
 import threading
 import time
@@ -11,6 +13,7 @@ import psycopg
 import pytest
 
 from branchline import (
+    BranchlineError,
     InvalidId,
     LockTimeout,
     LogError,
@@ -516,6 +519,101 @@ def test_words_are_found_and_the_index_catches_up(store):
     assert store.update_index() == 0
     library.remove("a")
     assert store.search("zlib") == []
+
+
+def lines_of(key: str, *messages: dict) -> bytes:
+    rows = [
+        {"type": "session", "version": 3, "id": key, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/x"}
+    ]
+    for number, message in enumerate(messages):
+        row = {
+            "type": "message",
+            "id": f"e{number}",
+            "parentId": None,
+            "timestamp": "2026-01-01T00:00:01.000Z",
+        }
+        content = {"role": message.get("role", "user"), "content": message["content"], "timestamp": 1}
+        rows.append({**row, "id": message.get("id", row["id"]), "message": content})
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+ODD = ["a\0b", "a\ud800b", "\udc80", "\ud83d", "\0", "\ufffd", "\ud83d\ude00"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+@pytest.mark.parametrize("place", ["id", "role", "content"])
+def test_a_character_that_the_database_cannot_hold_stops_no_index(store, place, odd):
+    store.create(
+        "odd", lines_of("odd", {"content": "needle", place: f"needle {odd}" if place == "content" else odd})
+    )
+    store.create("good", lines_of("good", {"content": "findme needle"}))
+
+    update = store.update_index()
+    found = {hit.key: hit for hit in store.search("needle")}
+
+    assert (update, update.skipped) == (2, {})
+    assert set(found) == {"odd", "good"}
+    if place == "id":
+        with Session.from_store(store, "odd") as session:
+            assert found["odd"].entry in session.path()
+    if place == "role":
+        assert found["odd"].role == json.loads(json.dumps(odd))
+
+
+@pytest.mark.parametrize("text", ["\0", "need\ud800le", "\ud83d", "a:*&b|!", "'", ""])
+def test_any_text_can_be_searched_for(store, text):
+    assert store.search(text) == []
+
+
+def test_a_session_that_cannot_be_indexed_is_named_and_the_others_are_searched(store):
+    letters = random.Random(1).choices("".join(map(chr, range(0x4E00, 0x9FFF))), k=50_000)
+    store.create("bad", lines_of("bad", {"content": "needle", "id": "".join(letters)}))
+    store.create("good", lines_of("good", {"content": "needle"}))
+
+    update = store.update_index()
+    found = store.search("needle")
+    store.create("later", lines_of("later", {"content": "needle"}))
+    again = store.search("needle")
+
+    assert update == 1
+    assert list(update.skipped) == list(found.skipped) == list(again.skipped) == ["bad"]
+    assert "index" in update.skipped["bad"]
+    assert [hit.key for hit in found] == ["good"]
+    assert {hit.key for hit in again} == {"good", "later"}
+
+
+def test_a_long_text_of_wide_letters_is_indexed(store):
+    letters = random.Random(1)
+    words = (
+        chr(letters.randrange(0x20000, 0x2A000)) + chr(letters.randrange(0x20000, 0x2A000))
+        for _ in range(90_000)
+    )
+    store.create("wide", lines_of("wide", {"content": f"needle {' '.join(words)}"}))
+
+    assert [hit.key for hit in store.search("needle")] == ["wide"]
+
+
+def test_a_search_without_an_update_says_so_or_fails(postgres_address, store):
+    store.create("one", lines_of("one", {"content": "needle"}))
+    reader = PostgresStore(with_options(postgres_address, options="-cdefault_transaction_read_only%3Don"))
+
+    assert "read-only" in reader.search("needle").outdated
+    assert store.search("needle").outdated is None
+    assert len(reader.search("needle")) == 1
+    reader.close()
+    store.create("two", lines_of("two", {"content": "needle"}))
+    with administrator(store) as other:
+        other.execute("ALTER TABLE branchline.entry RENAME TO gone")
+        try:
+            with pytest.raises(BranchlineError):
+                store.search("needle")
+        finally:
+            other.execute("ALTER TABLE branchline.gone RENAME TO entry")
+
+
+def test_a_name_with_half_a_character_is_refused_in_a_sentence(store):
+    with pytest.raises(LogError, match="half a character"):
+        store.stat("a\udc80b")
 
 
 def test_a_long_session_is_opened_without_reading_its_lines(store, monkeypatch):
