@@ -9,6 +9,7 @@ import uuid
 import psycopg
 import pytest
 
+from branchline import SessionLibrary
 from stores.postgres_server import postgres_address, postgres_dsn
 
 __all__ = ["postgres_address", "postgres_dsn"]
@@ -151,3 +152,14 @@ def test_two_stores_are_synced_after_a_look_at_what_would_be_done(run, store, tm
     assert [one["action"] for one in done["sessions"]] == ["joined"]
     for place in (tmp_path / "files", store):
         assert {"there", "here"} <= set(run("tree", "one", "--store", place).stdout.split())
+
+
+def test_a_sync_into_a_new_file_backs_up_a_database_that_is_written_to(run, tmp_path):
+    with SessionLibrary(tmp_path / "app.db") as library, library.get_or_create("talk") as session:
+        session.append_message("only in the -wal")
+        run("sync", tmp_path / "app.db", tmp_path / "backup.db", "--yes")
+        session.append_message("later")
+        run("sync", tmp_path / "app.db", tmp_path / "backup.db", "--yes")
+
+    assert "later" in run("show", "talk", "--store", tmp_path / "backup.db").stdout
+    assert "none damaged" in run("check", "--store", tmp_path / "backup.db").stderr

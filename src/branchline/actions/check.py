@@ -22,11 +22,13 @@ from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import has_suffix, without_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog, Log
+from branchline.log.protocol import IndexedLog
 from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.session.locator import assembled_content
-from branchline.stores import FilesStore, absolute_path, open_log, unpacked
+from branchline.stores import FilesStore, Store, absolute_path, open_log, unpacked
+from branchline.stores.rows import CheckedRows, CheckedStore
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 
@@ -37,6 +39,7 @@ __all__ = [
     "check_library",
     "check_session",
     "session_files",
+    "stored_findings",
     "transcript_of",
 ]
 
@@ -73,7 +76,8 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
             if not isinstance(log, FileLog):
                 if sealing != "compare":
                     raise NotSupported(f"cannot seal {path}: {transcript.format.name} changes its records")
-                return _report(path, transcript, check_log(transcript), log.read(0, _HEAD))
+                findings = [*check_log(transcript), *stored_findings(log, transcript)]
+                return _report(path, transcript, findings, log.read(0, _HEAD))
             findings = _with_neighbours(check_log(transcript), transcript, log)
             seal = verify_seal(log, transcript.reading)
             if sealing != "compare":
@@ -101,7 +105,8 @@ def check_library(library: SessionLibrary, sealing: Sealing = "compare") -> tupl
     places = {os.path.dirname(row.path) for row in rows if row.path is not None}
     places |= {store.directory for store in library.stores if isinstance(store, FilesStore)}
     missing = [report for place in sorted(places) for report in _missing_from(place)]
-    return (*(_check_row(library, row, sealing) for row in rows), *missing)
+    whole = [report for store in library.stores for report in _check_store(store)]
+    return (*(_check_row(library, row, sealing) for row in rows), *missing, *whole)
 
 
 def check_directory(
@@ -111,6 +116,38 @@ def check_directory(
     places = [os.path.abspath(place) for place, _names in _walk(directory)]
     missing = [report for place in places for report in _missing_from(place)]
     return (*(check_file(path, sealing) for path in session_files(directory)), *missing)
+
+
+def _check_store(store: Store) -> Iterator[FileReport]:
+    """Report what is wrong with a database as a whole."""
+    if not isinstance(store, CheckedStore):
+        return
+    try:
+        problems = store.check()
+    except BranchlineError as problem:
+        problems = [str(problem)]
+    for problem in problems:
+        yield FileReport(path=store.name, status="damaged", problem=problem)
+
+
+def stored_findings(log: Log, transcript: EntryLog) -> list[Finding]:
+    """Compare the rows of a session in a database with its size, their checksums and the saved tree."""
+    if not isinstance(log, CheckedRows):
+        return []
+    found = log.check_rows()
+    saved = log.saved_index() if isinstance(log, IndexedLog) else None
+    if saved is not None and not found:
+        covered, body = saved
+        kept = None if covered > log.size() else EntryLog(transcript.format, log.read, log.name, saved=body)
+        if kept is None or (kept.is_restored and _links(kept) != _links(transcript)):
+            message = "the saved tree differs from the lines"
+            found.append(Finding(kind="rows", message=message))
+    return found
+
+
+def _links(transcript: EntryLog) -> tuple[list[str], list[str | None]]:
+    tree = transcript.tree
+    return list(tree.keys), [tree.parent(key) for key in tree.keys]
 
 
 def _missing_from(directory: str) -> Iterator[FileReport]:
