@@ -31,7 +31,7 @@ from branchline.errors import (
 )
 from branchline.log import Durability, TornTail, create_directory, filesystem_warning, publish_file
 from branchline.log.protocol import require_lines
-from branchline.log.system import describe_oserror, random_name
+from branchline.log.system import OPEN_FLAGS, describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
 from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key, key_taken, no_session
 from branchline.stores.range_locks import RangeLocks
@@ -438,7 +438,7 @@ class SqliteStore(RowStore):
         temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
         try:
             create_directory(folder)
-            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS.CLOEXEC, 0o600))
             try:
                 _write_schema(temporary)
                 with contextlib.suppress(FileExistsError):  # another process was faster
