@@ -22,7 +22,6 @@ from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import has_suffix, without_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog, Log
-from branchline.log.protocol import IndexedLog
 from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect
 from branchline.session import Session
@@ -124,8 +123,8 @@ def _check_store(store: Store) -> Iterator[FileReport]:
         return
     try:
         problems = store.check()
-    except BranchlineError as problem:
-        problems = [str(problem)]
+    except BranchlineError as failure:
+        problems = [str(failure)]
     for problem in problems:
         yield FileReport(path=store.name, status="damaged", problem=problem)
 
@@ -134,9 +133,8 @@ def stored_findings(log: Log, transcript: EntryLog) -> list[Finding]:
     """Compare the rows of a session in a database with its size, their checksums and the saved tree."""
     if not isinstance(log, CheckedRows):
         return []
-    found = log.check_rows()
-    saved = log.saved_index() if isinstance(log, IndexedLog) else None
-    if saved is not None and not found:
+    found, saved = log.check_rows(), log.saved_index()
+    if saved is not None and all(severity(one.kind) == "note" for one in found):
         covered, body = saved
         kept = None if covered > log.size() else EntryLog(transcript.format, log.read, log.name, saved=body)
         if kept is None or (kept.is_restored and _links(kept) != _links(transcript)):

@@ -16,7 +16,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, Never
+from typing import TYPE_CHECKING, Never
 
 from branchline.errors import CannotOpen, FileMissing, NotSaved, NotSupported, PermissionDenied, ReadOnly
 
@@ -68,14 +68,9 @@ def require_file_locks(doing: str) -> None:
         )
 
 
-def _posix(name: str, module: Any = os) -> Any:
-    """A function of POSIX; where there is none, one that says so."""
-
-    def refuse(*_arguments: object) -> Never:
-        require_file_locks(f"call {name}")
-        raise NotSupported(f"this system has no {name}")
-
-    return getattr(module, name, refuse)
+def _refuse(*_arguments: object) -> Never:
+    require_file_locks("use a file")
+    raise AssertionError("this system has file locks")
 
 
 class System:
@@ -84,25 +79,29 @@ class System:
     open = staticmethod(os.open)
     close = staticmethod(os.close)
     write = staticmethod(os.write)
-    pwrite = staticmethod(_posix("pwrite"))
-    pread = staticmethod(_posix("pread"))
     lseek = staticmethod(os.lseek)
     ftruncate = staticmethod(os.ftruncate)
     fstat = staticmethod(os.fstat)
     stat = staticmethod(os.stat)
     lstat = staticmethod(os.lstat)
-    fchmod = staticmethod(_posix("fchmod"))
-    fchown = staticmethod(_posix("fchown"))
     chmod = staticmethod(os.chmod)
     mkdir = staticmethod(os.mkdir)
     rmdir = staticmethod(os.rmdir)
     link = staticmethod(os.link)
     rename = staticmethod(os.rename)
     unlink = staticmethod(os.unlink)
-    flock = staticmethod(_posix("flock", fcntl))
     sleep = staticmethod(time.sleep)
     monotonic = staticmethod(time.monotonic)
     time = staticmethod(time.time)
+
+    if TYPE_CHECKING or HAS_FILE_LOCKS:
+        pwrite = staticmethod(os.pwrite)
+        pread = staticmethod(os.pread)
+        fchmod = staticmethod(os.fchmod)
+        fchown = staticmethod(os.fchown)
+        flock = staticmethod(fcntl.flock)
+    else:
+        pwrite = pread = fchmod = fchown = flock = staticmethod(_refuse)
 
     if sys.platform == "darwin":
 

@@ -40,7 +40,9 @@ def refusals(line: bytes, *, is_cut: bool = False) -> list[Refusal]:
     if isinstance(value, list) and value:
         reason = "batches are not supported; send each request as a message of its own"
         named = [one for one in map(_id_of, value) if one is not None]
-        return [Refusal(one, _INVALID_REQUEST, reason) for one in named or [None]]
+        return [Refusal(one, _INVALID_REQUEST, reason) for one in named] or [
+            Refusal(None, _INVALID_REQUEST, reason)
+        ]
     if isinstance(value, dict) and "method" not in value and ("result" in value or "error" in value):
         return []
     return [Refusal(_id_of(value), _INVALID_REQUEST, "the message is not a JSON-RPC 2.0 request")]

@@ -59,7 +59,7 @@ def _continues(path: str) -> bool:
     with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
         (own,) = database.execute("PRAGMA schema_version").fetchone()
     first, last = cookies[0] - 1, cookies[-1]
-    return (own - first) & _LARGEST <= (last - first) & _LARGEST  # counted round
+    return bool((own - first) & _LARGEST <= (last - first) & _LARGEST)  # counted round
 
 
 def _cookies(log: int) -> Iterator[int]:
