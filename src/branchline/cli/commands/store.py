@@ -79,7 +79,10 @@ def _print(out: Output, found: StoreStatus) -> None:
     import msgspec
 
     if out.json:
-        out.result("store", msgspec.to_builtins(found) | {"ready": found.is_ready})
+        fields = msgspec.to_builtins(found) | {"ready": found.is_ready}
+        if found.server is None:
+            del fields["warnings"]  # they are about roles, which only servers have
+        out.result("store", fields)
         return
     rows = [("store", found.name)]
     if found.server is not None:
