@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+import uuid
 
+import psycopg
 import pytest
 
+from branchline import SessionLibrary
 from stores.postgres_server import postgres_address, postgres_dsn
 
 __all__ = ["postgres_address", "postgres_dsn"]
@@ -80,6 +83,12 @@ def test_tables_are_created_by_a_command_and_status_says_what_is_there(run, post
     assert found["kind"] == "PostgresStore"
     run("new", "--id", "one", "--store", tmp_path / "s.db")
     assert "1 session" in run("store", "status", tmp_path / "s.db").stdout
+    role = f"r{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role}")
+        owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA branchline TO {role}")
+        assert f"warning: {role} has rights that reach beyond" in run("store", "status", postgres_dsn).stderr
+        owner.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA branchline FROM {role}")
     assert "no preparation" in run("store", "init", tmp_path / "s.db", code=1).stderr
 
 
@@ -143,3 +152,14 @@ def test_two_stores_are_synced_after_a_look_at_what_would_be_done(run, store, tm
     assert [one["action"] for one in done["sessions"]] == ["joined"]
     for place in (tmp_path / "files", store):
         assert {"there", "here"} <= set(run("tree", "one", "--store", place).stdout.split())
+
+
+def test_a_sync_into_a_new_file_backs_up_a_database_that_is_written_to(run, tmp_path):
+    with SessionLibrary(tmp_path / "app.db") as library, library.get_or_create("talk") as session:
+        session.append_message("only in the -wal")
+        run("sync", tmp_path / "app.db", tmp_path / "backup.db", "--yes")
+        session.append_message("later")
+        run("sync", tmp_path / "app.db", tmp_path / "backup.db", "--yes")
+
+    assert "later" in run("show", "talk", "--store", tmp_path / "backup.db").stdout
+    assert "none damaged" in run("check", "--store", tmp_path / "backup.db").stderr

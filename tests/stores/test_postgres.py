@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import random
+import re
 import threading
 import time
 import uuid
@@ -10,6 +13,7 @@ import psycopg
 import pytest
 
 from branchline import (
+    BranchlineError,
     InvalidId,
     LockTimeout,
     LogError,
@@ -21,12 +25,15 @@ from branchline import (
     SessionLibrary,
     SessionMoved,
 )
+from branchline.integrations.langgraph import BranchlineSaver
 from branchline.session import NewEntry
 from branchline.stores.conformance import DraftContract, LoadContract, LogContract, TrashContract
 from branchline.stores.postgres import PostgresStore, status, upgrade
-from branchline.stores.postgres.connections import Connections
+from branchline.stores.postgres.connections import VERSION, Connections
+from branchline.stores.postgres.schema import _migration
 from branchline.stores.postgres.server import parse_address
 from stores.postgres_server import postgres_address, postgres_dsn, with_options
+from support import ROOT
 
 __all__ = ["postgres_address", "postgres_dsn"]
 
@@ -151,7 +158,7 @@ def test_tables_are_created_on_request_only_and_once(postgres_dsn):
     assert store.scan().found == []
     store.close()
     with psycopg.connect(address, autocommit=True) as other:
-        assert other.execute("SELECT count(*) FROM branchline.migration").fetchone() == (1,)
+        assert other.execute("SELECT count(*) FROM branchline.migration").fetchone() == (VERSION,)
         other.execute("INSERT INTO branchline.migration (version) VALUES (99)")
     with pytest.raises(NotSupported, match="version 99"):
         PostgresStore(address).scan()
@@ -285,35 +292,212 @@ def test_what_may_only_be_read_is_read(postgres_address, store):
     reader.close()
 
 
-def test_tenants_see_only_their_own_rows(postgres_dsn):
+def make_role(owner) -> str:
+    """A role with the rights that the guide says, taken from its text."""
+    guide = (ROOT / "docs/guides/stores.md").read_text(encoding="utf-8")
+    statements = next(
+        block for block in re.findall(r"```sql\n(.*?)```", guide, re.DOTALL) if "CREATE ROLE app" in block
+    )
     role = f"r{uuid.uuid4().hex[:12]}"
+    for statement in re.sub(r"\bapp\b", role, statements).split(";")[:-1]:
+        owner.execute(statement)
+    return role
+
+
+@pytest.fixture
+def tenants(postgres_dsn):
+    """Two stores of two tenants, each with a session, through one role; the owner; the role's connection."""
     with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        role = make_role(owner)
+        place = postgres_dsn.replace("postgres@", f"{role}@")
+        name, acme, globex = (uuid.uuid4().hex for _ in range(3))
+        stores = [PostgresStore(with_options(place, tenant=tenant, store=name)) for tenant in (acme, globex)]
+        for store in stores:
+            store.load("talk", [LINE + b"{}\n" * 40])
+            with Session.from_store(store, "talk") as session:
+                session.append_message("words of one tenant")
+                session.write(lambda _session: [NewEntry.message("more words")])
+            store.open("talk").save_index(len(LINE), b"words of one tenant")
+            store.update_index()
+        with psycopg.connect(place, autocommit=True) as plain:
+            yield stores, owner, plain
+        for store in stores:
+            store.close()
+
+
+def test_tenants_see_only_their_own_rows(tenants):
+    (one, other), _owner, plain = tenants
+    acme, globex = one.server.tenant, other.server.tenant
+
+    other.create("second", LINE).close()
+
+    assert [found.key for found in one.scan().found] == ["talk"]
+    assert len(one.search("words")) == 2
+    assert one.remove("talk") is not None
+    assert other.stat("talk") is not None
+    other.create("drop", LINE, draft=True)
+    assert other.drop_draft("drop")
+    assert plain.execute("SELECT count(*) FROM branchline.line").fetchone() == (0,)
+    plain.execute("SELECT set_config('branchline.tenant', %s, false)", (globex,))
+    assert plain.execute("SELECT DISTINCT tenant FROM branchline.line").fetchall() == [(globex,)]
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        plain.execute("INSERT INTO branchline.line VALUES (%s, %s, 0, '')", (acme, str(uuid.uuid4())))
+
+
+def relations(owner) -> list[tuple[str, str, list[str]]]:
+    """Name, kind and columns of everything in the schema but indexes."""
+    return owner.execute(
+        "SELECT c.relname::text, c.relkind::text, array_remove(array_agg(a.attname::text), NULL) "
+        "FROM pg_class AS c LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 "
+        "WHERE c.relnamespace = 'branchline'::regnamespace AND c.relkind NOT IN ('i', 'I') "
+        "GROUP BY c.oid, c.relname, c.relkind ORDER BY c.relname"
+    ).fetchall()
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["as documented", "and on all tables"])
+def test_no_relation_of_the_schema_gives_a_role_the_rows_of_another_tenant(postgres_dsn, tenants, wide):
+    """Every relation is tried with every statement; a new kind of relation, or a function, fails here."""
+    (one, other), owner, plain = tenants
+    mine, theirs = one.server.tenant, other.server.tenant
+    saver = BranchlineSaver(postgres_dsn)
+    saver.setup()
+    saver.close()
+    for tenant in (mine, theirs):
+        values = (f"{tenant}/main", *"thread")
+        owner.execute(
+            "INSERT INTO branchline.lg_checkpoint VALUES (%s, %s, %s, %s, %s, %s, %s, '', '', '')", values
+        )
+        owner.execute("INSERT INTO branchline.lg_value VALUES (%s, 't', 'h', 'k', 'data')", values[:1])
+        owner.execute(
+            "INSERT INTO branchline.lg_segment VALUES (%s, 't', 1, NULL, 0, '', 'data')", values[:1]
+        )
+        owner.execute(
+            "INSERT INTO branchline.lg_write VALUES (%s, 't', '', 'c', 't', 0, '', '', '', '')", values[:1]
+        )
+    if wide:
+        rights = "SELECT, INSERT, UPDATE, DELETE"
+        owner.execute(f"GRANT {rights} ON ALL TABLES IN SCHEMA branchline TO {plain.info.user}")
+        owner.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA branchline TO {plain.info.user}")
+    plain.execute("SELECT set_config('branchline.tenant', %s, false)", (mine,))
+    found = relations(owner)
+    functions = "SELECT proname FROM pg_proc WHERE pronamespace = 'branchline'::regnamespace"
+
+    assert owner.execute(functions).fetchall() == []
+    assert {kind for _name, kind, _columns in found} == {"r", "p"}
+    assert {"session", "line", "line_00", "line_15", "tree", "entry", "migration", "lg_value"} <= {
+        name for name, _kind, _columns in found
+    }
+    for name, _kind, columns in found:
+        table = f"branchline.{name}"
+        key = next((column for column in ("tenant", "space") if column in columns), None)
+        is_theirs = "true" if key is None else f"{key} LIKE '{theirs}%%'"
+        rows = f"SELECT * FROM {table} WHERE {is_theirs} ORDER BY 1, 2"
+        before = owner.execute(rows, ()).fetchall()
+        assert before or name.startswith("line_"), f"{name}: give it a row of each tenant"
+
+        seen = attempt(plain, rows)
+        attempt(plain, f"UPDATE {table} SET {columns[0]} = {columns[0]} WHERE {is_theirs}")
+        attempt(plain, f"DELETE FROM {table} WHERE {is_theirs}")
+        if key is None:
+            attempt(plain, f"UPDATE {table} SET version = 9999")
+            attempt(plain, f"INSERT INTO {table} VALUES (9999)")
+        else:
+            assert not seen, name
+            attempt(plain, f"UPDATE {table} SET {key} = '{theirs}/main'")
+            copy = f"jsonb_populate_record(t, jsonb_build_object('{key}', '{theirs}/main'))"
+            attempt(plain, f"INSERT INTO {table} SELECT ({copy}).* FROM {table} AS t")
+            is_made = f"SELECT count(*) FROM {table} WHERE {key} = '{theirs}/main'"
+            made = 1 if name.startswith("lg_") else 0
+            assert owner.execute(is_made).fetchone() == (made,), name
+        assert attempt(plain, f"TRUNCATE {table}") is None, name
+        assert attempt(plain, f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY") is None, name
+
+        assert owner.execute(rows, ()).fetchall() == before, name
+        protection = "SELECT relrowsecurity FROM pg_class WHERE oid = %s::regclass"
+        assert owner.execute(protection, (table,)).fetchone() == (True,), name
+    assert other.open("talk").size() > len(LINE)
+
+
+def attempt(connection, statement) -> list | None:
+    """The rows of a statement, and None where it is refused."""
+    try:
+        cursor = connection.execute(statement, ())
+    except psycopg.errors.InsufficientPrivilege:
+        return None
+    return cursor.fetchall() if cursor.description is not None else []
+
+
+def test_an_upgrade_takes_back_what_was_granted_on_all_tables(postgres_dsn):
+    name, role = f"t{uuid.uuid4().hex}", f"r{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_dsn, autocommit=True) as other:
+        other.execute(f"CREATE DATABASE {name}")
+    address = postgres_dsn.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(address, autocommit=True) as owner:
+        owner.execute("CREATE SCHEMA branchline")
+        owner.execute(
+            "CREATE TABLE branchline.migration (version integer PRIMARY KEY, applied timestamptz DEFAULT now())"
+        )
+        owner.execute(_migration(1))
+        owner.execute("INSERT INTO branchline.migration (version) VALUES (1)")
         owner.execute(f"CREATE ROLE {role} LOGIN")
         owner.execute(f"GRANT USAGE ON SCHEMA branchline TO {role}")
         owner.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA branchline TO {role}")
-    place = postgres_dsn.replace("postgres@", f"{role}@")
-    name, acme, globex = (uuid.uuid4().hex for _ in range(3))
-    one = PostgresStore(with_options(place, tenant=acme, store=name))
-    other = PostgresStore(with_options(place, tenant=globex, store=name))
-    lines = LINE + b"{}\n" * 40
+        owner.execute("GRANT UPDATE (data) ON branchline.line_03 TO PUBLIC")
+    place = address.replace("postgres@", f"{role}@")
 
-    one.load("talk", [lines])
-    with Session.from_store(one, "talk") as session:
-        session.append_message("ours")
-        session.write(lambda _session: [NewEntry.message("still ours")])
+    before = status(address)
+    with pytest.raises(NotSupported, match="store upgrade"):
+        PostgresStore(with_options(place, tenant="red")).scan()
+    after = upgrade(address)
 
-    assert other.scan().found == []
-    assert one.stat("talk").size > len(lines)
-    other.create("talk", LINE).close()
-    assert other.stat("talk").size == len(LINE)
+    assert [warning.split()[0] for warning in before.warnings[:2]] == ["PUBLIC", role]
+    assert "line_00" in before.warnings[1]
+    assert "migration" in before.warnings[1]
+    assert "no row-level security on line_00" in before.warnings[2]
+    assert after.is_current
+    assert after.warnings == []
+    store = PostgresStore(with_options(place, tenant="red"))
+    with SessionLibrary(store).get_or_create("talk") as session:
+        session.append_message("hello")
+    assert status(with_options(place, tenant="red")).sessions == 1
+    assert status(with_options(place, tenant="blue")).sessions == 0
+    store.close()
     with psycopg.connect(place, autocommit=True) as plain:
-        assert plain.execute("SELECT count(*) FROM branchline.line").fetchone() == (0,)
-        plain.execute("SELECT set_config('branchline.tenant', %s, false)", (globex,))
-        assert plain.execute("SELECT count(*) FROM branchline.line").fetchone() == (1,)
+        for table in ("line_00", "line_15"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                plain.execute(f"SELECT * FROM branchline.{table}")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            plain.execute("INSERT INTO branchline.line VALUES (%s, %s, 0, '')", (acme, str(uuid.uuid4())))
-    one.close()
-    other.close()
+            plain.execute("UPDATE branchline.migration SET version = 9999")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            "GRANT SELECT ON branchline.line_07 TO {role}",
+            "{role} has rights that reach beyond one tenant, on line_07",
+        ),
+        ("GRANT TRUNCATE ON branchline.tree TO {role}", "on tree"),
+        ("GRANT UPDATE (version) ON branchline.migration TO {role}", "on migration"),
+        ("ALTER ROLE {role} BYPASSRLS", "does not hold for {role}"),
+        ("GRANT postgres TO {role}", "does not hold for {role}"),
+    ],
+)
+def test_status_warns_of_a_role_that_reaches_other_tenants(tenants, change, words):
+    (one, _other), owner, plain = tenants
+    role = plain.info.user
+    assert not [warning for warning in status(one.address).warnings if role in warning]
+
+    owner.execute(change.format(role=role))
+    try:
+        warnings = [warning for warning in status(one.address).warnings if role in warning]
+    finally:
+        owner.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA branchline FROM {role}")
+        owner.execute(f"ALTER ROLE {role} NOBYPASSRLS")
+        owner.execute(f"REVOKE postgres FROM {role}")
+
+    assert len(warnings) == 1
+    assert words.format(role=role) in warnings[0]
 
 
 def test_words_are_found_and_the_index_catches_up(store):
@@ -335,6 +519,101 @@ def test_words_are_found_and_the_index_catches_up(store):
     assert store.update_index() == 0
     library.remove("a")
     assert store.search("zlib") == []
+
+
+def lines_of(key: str, *messages: dict) -> bytes:
+    rows = [
+        {"type": "session", "version": 3, "id": key, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/x"}
+    ]
+    for number, message in enumerate(messages):
+        row = {
+            "type": "message",
+            "id": f"e{number}",
+            "parentId": None,
+            "timestamp": "2026-01-01T00:00:01.000Z",
+        }
+        content = {"role": message.get("role", "user"), "content": message["content"], "timestamp": 1}
+        rows.append({**row, "id": message.get("id", row["id"]), "message": content})
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+ODD = ["a\0b", "a\ud800b", "\udc80", "\ud83d", "\0", "\ufffd", "\ud83d\ude00"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+@pytest.mark.parametrize("place", ["id", "role", "content"])
+def test_a_character_that_the_database_cannot_hold_stops_no_index(store, place, odd):
+    store.create(
+        "odd", lines_of("odd", {"content": "needle", place: f"needle {odd}" if place == "content" else odd})
+    )
+    store.create("good", lines_of("good", {"content": "findme needle"}))
+
+    update = store.update_index()
+    found = {hit.key: hit for hit in store.search("needle")}
+
+    assert (update, update.skipped) == (2, {})
+    assert set(found) == {"odd", "good"}
+    if place == "id":
+        with Session.from_store(store, "odd") as session:
+            assert found["odd"].entry in session.path()
+    if place == "role":
+        assert found["odd"].role == json.loads(json.dumps(odd))
+
+
+@pytest.mark.parametrize("text", ["\0", "need\ud800le", "\ud83d", "a:*&b|!", "'", ""])
+def test_any_text_can_be_searched_for(store, text):
+    assert store.search(text) == []
+
+
+def test_a_session_that_cannot_be_indexed_is_named_and_the_others_are_searched(store):
+    letters = random.Random(1).choices("".join(map(chr, range(0x4E00, 0x9FFF))), k=50_000)
+    store.create("bad", lines_of("bad", {"content": "needle", "id": "".join(letters)}))
+    store.create("good", lines_of("good", {"content": "needle"}))
+
+    update = store.update_index()
+    found = store.search("needle")
+    store.create("later", lines_of("later", {"content": "needle"}))
+    again = store.search("needle")
+
+    assert update == 1
+    assert list(update.skipped) == list(found.skipped) == list(again.skipped) == ["bad"]
+    assert "index" in update.skipped["bad"]
+    assert [hit.key for hit in found] == ["good"]
+    assert {hit.key for hit in again} == {"good", "later"}
+
+
+def test_a_long_text_of_wide_letters_is_indexed(store):
+    letters = random.Random(1)
+    words = (
+        chr(letters.randrange(0x20000, 0x2A000)) + chr(letters.randrange(0x20000, 0x2A000))
+        for _ in range(90_000)
+    )
+    store.create("wide", lines_of("wide", {"content": f"needle {' '.join(words)}"}))
+
+    assert [hit.key for hit in store.search("needle")] == ["wide"]
+
+
+def test_a_search_without_an_update_says_so_or_fails(postgres_address, store):
+    store.create("one", lines_of("one", {"content": "needle"}))
+    reader = PostgresStore(with_options(postgres_address, options="-cdefault_transaction_read_only%3Don"))
+
+    assert "read-only" in reader.search("needle").outdated
+    assert store.search("needle").outdated is None
+    assert len(reader.search("needle")) == 1
+    reader.close()
+    store.create("two", lines_of("two", {"content": "needle"}))
+    with administrator(store) as other:
+        other.execute("ALTER TABLE branchline.entry RENAME TO gone")
+        try:
+            with pytest.raises(BranchlineError):
+                store.search("needle")
+        finally:
+            other.execute("ALTER TABLE branchline.gone RENAME TO entry")
+
+
+def test_a_name_with_half_a_character_is_refused_in_a_sentence(store):
+    with pytest.raises(LogError, match="half a character"):
+        store.stat("a\udc80b")
 
 
 def test_a_long_session_is_opened_without_reading_its_lines(store, monkeypatch):

@@ -35,6 +35,7 @@ from branchline.stores import (
     unpacked,
 )
 from branchline.stores.protocol import SizedContent
+from branchline.stores.rows import CheckedRows, CheckedStore
 from branchline.stores.whole_sessions import assembled_content
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
@@ -46,6 +47,7 @@ __all__ = [
     "check_library",
     "check_session",
     "session_files",
+    "stored_findings",
     "transcript_of",
 ]
 
@@ -111,7 +113,8 @@ def check_library(library: SessionLibrary, sealing: Sealing = "compare") -> tupl
     places = {os.path.dirname(row.path) for row in rows if row.path is not None}
     places |= {store.directory for store in library.stores if isinstance(store, FilesStore)}
     missing = [report for place in sorted(places) for report in _missing_from(place)]
-    return (*(_check_row(library, row, sealing) for row in rows), *missing)
+    whole = [report for store in library.stores for report in _check_store(store)]
+    return (*(_check_row(library, row, sealing) for row in rows), *missing, *whole)
 
 
 def check_directory(
@@ -121,6 +124,37 @@ def check_directory(
     places = [os.path.abspath(place) for place, _names in _walk(directory)]
     missing = [report for place in places for report in _missing_from(place)]
     return (*(check_file(path, sealing) for path in session_files(directory)), *missing)
+
+
+def _check_store(store: Store) -> Iterator[FileReport]:
+    """Report what is wrong with a database as a whole."""
+    if not isinstance(store, CheckedStore):
+        return
+    try:
+        problems = store.check()
+    except BranchlineError as failure:
+        problems = [str(failure)]
+    for problem in problems:
+        yield FileReport(path=store.name, status="damaged", problem=problem)
+
+
+def stored_findings(log: Content, transcript: EntryLog) -> list[Finding]:
+    """Compare the rows of a session in a database with its size, their checksums and the saved tree."""
+    if not isinstance(log, CheckedRows):
+        return []
+    found, saved = log.check_rows(), log.saved_index()
+    if saved is not None and all(severity(one.kind) == "note" for one in found):
+        covered, body = saved
+        kept = None if covered > log.size() else EntryLog(transcript.format, log.read, transcript.name, saved=body)
+        if kept is None or (kept.is_restored and _links(kept) != _links(transcript)):
+            message = "the saved tree differs from the lines"
+            found.append(Finding(kind="rows", message=message))
+    return found
+
+
+def _links(transcript: EntryLog) -> tuple[list[str], list[str | None]]:
+    tree = transcript.tree
+    return list(tree.keys), [tree.parent(key) for key in tree.keys]
 
 
 def _missing_from(directory: str) -> Iterator[FileReport]:
@@ -204,7 +238,8 @@ def _checked(
 
     Lines and offsets of findings refer to this log alone, so it is not checked together with the others.
     """
-    findings, splitting = check_log(transcript), transcript.format.splitting
+    findings = [*check_log(transcript), *stored_findings(content, transcript)]
+    splitting = transcript.format.splitting
     if splitting is None or not splitting.has_external_prefix(transcript.bytes_between(0, _HEAD)):
         return _report(path, transcript, findings, head, seal)
     joined = assembled_content(transcript.format, content, path, head, store)

@@ -589,14 +589,4 @@ def redacted_entries(session: Session, keys: Sequence[str], redactor: Redactor) 
     """Return entries with secrets replaced in their lines, where they are complete."""
     if redactor.off:
         return session.entries(keys)
-    transcript = session.transcript
-    entries = []
-    for record, entry_id in zip(session.entries(keys), keys, strict=True):
-        position = session.index.position(entry_id)
-        line = transcript.raw(position)
-        clean = redactor.lines(line)
-        # An entry may have facts from other lines, so it is decoded again only if its line changed.
-        entries.append(
-            record if clean == line else transcript.format.reader.decode(clean, transcript.reading, position)
-        )
-    return entries
+    return redactor.entries(session.transcript, [session.index.position(key) for key in keys])

@@ -7,12 +7,14 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
+    from branchline.entries import Entry
+    from branchline.formats import EntryLog
     from branchline.redaction import Hit
 
 __all__ = ["LOCAL_NAMES", "Choices", "Redaction", "Redactor", "private_patterns"]
@@ -76,6 +78,20 @@ class Redactor:
         if self._patterns:
             data = self._named(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         return data
+
+    def entries(self, transcript: EntryLog, positions: Sequence[int]) -> list[Entry]:
+        """Return entries with secrets replaced in their lines, where they are complete."""
+        entries = []
+        for record, position in zip(transcript.entries(positions), positions, strict=True):
+            line = transcript.raw(position)
+            clean = self.lines(line)
+            # An entry may have facts from other lines, so it is decoded again only if its line changed.
+            entries.append(
+                record
+                if clean == line
+                else transcript.format.reader.decode(clean, transcript.reading, position)
+            )
+        return entries
 
     def found(self) -> tuple[Redaction, ...] | None:
         if self.off and not self._patterns:

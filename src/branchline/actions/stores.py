@@ -38,6 +38,8 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the database server."""
     stored_bytes: int | None = None
     """The size of tables and indexes."""
+    warnings: list[str] = []
+    """What lets a database role reach the sessions of other tenants."""
 
     @property
     def is_ready(self) -> bool:
@@ -63,6 +65,7 @@ def store_status(where: str | os.PathLike[str]) -> StoreStatus:
             needed=found.newest,
             server=found.server,
             stored_bytes=found.stored_bytes,
+            warnings=found.warnings,
         )
     store = open_store(text)
     try:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from branchline.errors import BranchlineError
+from branchline.errors import BranchlineError, NotSupported
 from branchline.log.filesystems import filesystem_warning
-from branchline.log.system import describe_oserror
+from branchline.log.system import describe_oserror, require_file_locks
 
 if TYPE_CHECKING:
     import sqlite3
@@ -217,6 +217,10 @@ def connect(directory: str, *, create: bool = True) -> sqlite3.Connection:
 
     Directory and file are private. Without ``create``, a missing catalog is not created.
     """
+    try:
+        require_file_locks("use the index")
+    except NotSupported as problem:
+        raise CatalogUnavailable(str(problem)) from None
     try:
         import sqlite3  # noqa: PLC0415  only lists and searches need it
     except ImportError as problem:

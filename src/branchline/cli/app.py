@@ -166,6 +166,7 @@ class _Commands(ProgramGroup):
         gc.freeze()
         gc.set_threshold(_GARBAGE)
         gc.enable()
+        _require_file_locks()
         try:
             made = super().invoke(ctx)
             sys.stdout.flush()
@@ -194,6 +195,15 @@ class _Commands(ProgramGroup):
         except KeyboardInterrupt:
             _exit(INTERRUPTED)
         _exit(code if isinstance(code, int) else OK)
+
+
+def _require_file_locks() -> None:
+    try:
+        import fcntl  # noqa: F401  much faster than what says why it is needed
+    except ImportError:
+        from branchline.log.system import require_file_locks
+
+        require_file_locks("run the command line")
 
 
 def _import_msgspec() -> None:

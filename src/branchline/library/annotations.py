@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from branchline.errors import LogError
 from branchline.library.machine_scanner import MachineScanner
 from branchline.library.scanner import Scanner
 from branchline.log import create_directory, replace_file
+from branchline.log.system import HAS_FILE_LOCKS, OPEN_FLAGS, fcntl
 from branchline.views.session_row import SessionRow, SkippedFile
 
 __all__ = ["Annotation", "Annotations", "annotations_of", "check_tag"]
@@ -166,11 +166,9 @@ def _with(one: Annotation, **fields: object) -> Annotation:
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
     """Lock the file against changes by other processes."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NOFOLLOW, 0o600)
     try:
-        if sys.platform != "win32":
-            import fcntl  # noqa: PLC0415
-
+        if HAS_FILE_LOCKS:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
@@ -49,6 +49,7 @@ from branchline.views.session_row import Description, Listing, SessionRow
 if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
     from branchline.context.prices import PriceList
+    from branchline.library.search import SearchRedactor
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
     from branchline.session import OnConflict, Session
@@ -243,12 +244,18 @@ class SessionLibrary(LibraryShortcuts):
         rows = map(self._scanner.header_row, files)
         return next((row for row in rows if isinstance(row, SessionRow) and row.version is not None), None)
 
-    def find(self, text: str) -> SessionRow:
+    def find(self, text: str, *, redact: Callable[[str], str] | None = None) -> SessionRow:
         """Find a session by key, by id or unique id prefix, by title, or ``@last``.
 
         Reads headers only, unless no id matches. Raises SessionNotFound, or Ambiguous with the candidates.
+        With ``redact`` the names are those that it leaves, so that the answer depends on nothing else.
         """
-        found = self.latest() if text == "@last" else self.find_by_id(text) or self.find_by_title(text)
+        if text == "@last":
+            found = self.latest()
+        elif redact is not None:
+            found = self._find_redacted(text, redact)
+        else:
+            found = self.find_by_id(text) or self.find_by_title(text)
         if found is None:
             raise SessionNotFound(f"no session matches {text!r} in {self.name} (looked at ids and titles)")
         return found
@@ -267,6 +274,28 @@ class SessionLibrary(LibraryShortcuts):
                 return require_one(text, found)
         found = by_id(text, self._scanner.waiting())
         return require_one(text, found) if found else None
+
+    def _find_redacted(self, text: str, redact: Callable[[str], str]) -> SessionRow | None:
+        if not text.strip():
+            raise ValueError("to find a session, give its id, an id prefix, or its title")
+
+        def shown(row: SessionRow) -> SessionRow:
+            title = None if row.title is None else redact(row.title)
+            return msgspec.structs.replace(row, key=redact(row.key), id=redact(row.id), title=title)
+
+        files, _hidden = self._scanner.scan()
+        lookups: tuple[tuple[Any, Callable[[], Iterable[Any]]], ...] = (
+            (by_id, lambda: map(self._scanner.header_row, files)),
+            (by_id, self._scanner.waiting),
+            (by_title, lambda: map(self._scanner.titled_row, files)),
+        )
+        for matching, read in lookups:
+            rows = [row for row in read() if isinstance(row, SessionRow)]
+            named = [shown(row) for row in rows]
+            if found := matching(text, named):
+                one = require_one(text, found)
+                return next(row for row, name in zip(rows, named, strict=True) if name is one)
+        return None
 
     def find_by_title(self, text: str) -> SessionRow | None:
         """Return the session with this title, ignoring case; None if there is none.
@@ -440,13 +469,25 @@ class SessionLibrary(LibraryShortcuts):
 
     # -- full text ------------------------------------------------------------------------------------
 
-    def search(self, query: str | Query, *, limit: int = 20, budget: float = 1.0, context: int = 160) -> Hits:
+    def search(
+        self,
+        query: str | Query,
+        *,
+        limit: int = 20,
+        budget: float = 1.0,
+        context: int = 160,
+        redactor: SearchRedactor | None = None,
+    ) -> Hits:
         """Search entries and return the best hits first, each with a snippet of its text.
 
         :mod:`branchline.views.query` describes the language. Queries that the index cannot answer are run on
         the files, newest first, for at most ``budget`` seconds; the ``notes`` of the result say what was not
         searched. ``context`` is the length of the snippets in characters. Raises ValueError for an invalid
         query.
+
+        With a ``redactor``, such as :class:`branchline.actions.redactor.Redactor`, the answer depends on
+        nothing that it replaces: the files are read without the index, and the search ends after 20 times
+        ``limit`` hits or ``budget`` seconds.
         """
         from branchline.library.search import search  # noqa: PLC0415  lists need none of it
 
@@ -461,6 +502,7 @@ class SessionLibrary(LibraryShortcuts):
             budget=budget,
             context=context,
             prices=prices,
+            redactor=redactor,
         )
 
     def search_similar(self, text: str, *, limit: int = 20, context: int = 160) -> Hits:

@@ -7,12 +7,13 @@ searched.
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -40,22 +41,50 @@ from branchline.stores import SkippedFile, snapshot_of
 from branchline.views.hits import Hit, HitPlace, Hits, Snippet, find_ranges, make_snippet, matches_all
 from branchline.views.query import Query, Term, role_name, unknown_fields
 from branchline.views.session_row import SessionRow
+from branchline.views.text import without_escapes
 
 if TYPE_CHECKING:
     from branchline.catalog.documents import Document
     from branchline.context.prices import PriceList
-    from branchline.formats import EntryLog, LabelState
+    from branchline.entries import Entry
+    from branchline.formats import EntryLog
     from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
 
-__all__ = ["search", "show_marked"]
+__all__ = ["SearchRedactor", "search", "show_marked"]
 
 _AT_ONCE = 4 << 20
 """Up to this many bytes of new text are indexed before a search; more is searched without the index."""
 _PER_SESSION = 3
 _LONGEST_LINE = 4 << 20
 _LARGEST_FILE = 256 << 20
+_ENOUGH = 20
+"""A search over redacted texts ends with this many times the hits that are shown."""
+_MARKER = re.compile(r"\[redacted:[^\]\n]*\]")
+_VEIL = "\ua66e"
+"""Stands for a secret when words are looked for: a rare letter, so that no phrase reaches across it."""
 _Span = tuple[int, int]
+
+
+class SearchRedactor(Protocol):
+    """Replaces secrets in what a search looks at."""
+
+    def text(self, text: str) -> str: ...
+
+    def entries(self, transcript: EntryLog, positions: Sequence[int]) -> list[Entry]:
+        """Return entries of a session with the secrets in their lines replaced."""
+        ...
+
+
+class _Read(NamedTuple):
+    """What a search needs of a session that was read."""
+
+    transcript: EntryLog
+    documents: list[Document]
+    labels: dict[str, str]
+    """The text of each labelled entry."""
+    branch: str
+    """The git branch."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -81,14 +110,18 @@ def search(
     budget: float,
     context: int,
     prices: PriceList | None = None,
+    redactor: SearchRedactor | None = None,
 ) -> Hits:
     """Return the best hits. ``budget`` limits the seconds for reading files.
 
-    ``prices`` estimate the cost that agents do not record; queries without ``cost:`` need none.
+    ``prices`` estimate the cost that agents do not record; queries without ``cost:`` need none. With a
+    ``redactor`` the answer depends on nothing that it replaces.
     """
     if query.problem is not None:
         raise ValueError(query.problem)
-    run = _Run(scanner, query, limit=limit, budget=budget, context=context, prices=prices)
+    run = _Run(scanner, query, limit=limit, budget=budget, context=context, prices=prices, redactor=redactor)
+    if redactor is not None:
+        return run.over_redacted()
     try:
         catalog = open_catalog()
     except CatalogUnavailable as problem:
@@ -126,8 +159,11 @@ class _Run:
         budget: float,
         context: int,
         prices: PriceList | None = None,
+        redactor: SearchRedactor | None = None,
     ) -> None:
         self.scanner = scanner
+        self.redactor = redactor
+        self._veiled: dict[str, str] = {}
         self._given_prices = prices
         self.query = query
         self.limit = limit
@@ -168,6 +204,16 @@ class _Run:
         files, _hidden = self.scanner.scan()
         self._begin()
         self._read_files(files)
+        return self._hits(len(files), at_least=False, total=len(self.found), unindexed=0)
+
+    def over_redacted(self) -> Hits:
+        """Read every file, newest first, and decide by what redaction leaves of it.
+
+        The index is not used: which entries match in it, how many, and how well, depends on the secrets.
+        """
+        files, _hidden = self.scanner.scan()
+        self._begin()
+        self._read_files(files, enough=_ENOUGH * self.limit)
         return self._hits(len(files), at_least=False, total=len(self.found), unindexed=0)
 
     def with_index(self, catalog: Catalog) -> Hits:
@@ -564,19 +610,25 @@ class _Run:
     def _span_snippet(self, texts: list[str], span: _Span | None) -> Snippet:
         return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)
 
-    def _read_files(self, files: Sequence[Any]) -> None:
+    def _read_files(self, files: Sequence[Any], *, enough: int | None = None) -> None:
         """Search files that are not indexed, newest first."""
         if not files:
             return
         from branchline.library.regex_worker import RegexTimeout  # noqa: PLC0415  as above
 
         read = 0
+        which = "sessions that are not indexed" if self.redactor is None else "sessions"
         with _worker(self.pattern) as worker:
             for file in files:
                 if time.monotonic() > self.deadline:
                     self.ended = (
-                        f"the search ended after {self.budget:g} s: "
-                        f"{read} of {len(files)} sessions that are not indexed were read"
+                        f"the search ended after {self.budget:g} s: {read} of {len(files)} {which} were read"
+                    )
+                    break
+                if enough is not None and len(self.found) >= enough:
+                    self.ended = (
+                        f"the search ended after {len(self.found)} hits: "
+                        f"{read} of {len(files)} {which} were read"
                     )
                     break
                 try:
@@ -588,51 +640,49 @@ class _Run:
         self.searched += read
 
     def _read_file(self, file: Any, worker: RegexWorker | None) -> None:
-        from branchline.catalog.documents import documents_of  # noqa: PLC0415  as above
         from branchline.library.search_text import file_may_hold  # noqa: PLC0415  as above
 
         path = self._path(file)
         if path and not path.endswith(".zst") and worker is None:
             try:
                 with snapshot_of(path) as read:
-                    if not file_may_hold(self.words, read):
+                    if not file_may_hold(self.words, read) and not self._is_titled(file):
                         return
             except Exception:  # noqa: BLE001  deleted or unreadable
                 return
-        seen: list[tuple[EntryLog, list[Document]]] = []
+        seen: list[_Read] = []
 
         def see(one: SeenFile) -> None:
             if one.transcript is not None:
-                seen.append((one.transcript, list(documents_of(one.transcript))))
+                seen.append(self._read_session(one.transcript))
 
         row = self.scanner.deep_row(file, see)
         if isinstance(row, SkippedFile) or not seen:
             return
-        row = self._annotated(row)
-        ((transcript, documents),) = seen
-        if not _session_allows(self.query.terms, row, transcript, documents, self.prices):
+        shown = self._annotated(row)
+        ((transcript, documents, labels, _branch),) = seen
+        row = self._veiled_row(shown)
+        if not _session_allows(self.query.terms, row, seen[0], self.prices):
             return
         title, leaf = row.title or "", transcript.leaf
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
             active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
-            self._add_title(row, leaf, title, active_ms)
+            self._add_title(shown, leaf, self._redacted(shown.title or ""), active_ms)
         worded = bool(self.words) or worker is not None
         texts = [column_text(one.said, one.tools, self.column) for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
         for document, text, span in zip(documents, texts, spans, strict=True):
             if not _document_allows(self.query.terms, document):
                 continue
-            if not worded and not _is_labelled(
-                self.query.terms, transcript.reading.labels.get(document.entry)
-            ):
+            if not worded and not _is_labelled(self.query.terms, labels.get(document.entry)):
                 continue
             if worker is not None and span is None:
                 continue
-            if worker is None and not (text.strip() and matches_all(text, self.words)):
+            if worker is None and not (text.strip() and matches_all(self._marked_out(text), self.words)):
                 continue
             self._add(
                 recency(document.ms, self.now_ms) * (1.0 if document.on_path else 0.7),
-                row,
+                shown,
                 document.entry,
                 document.role,
                 document.tool_names,
@@ -640,6 +690,81 @@ class _Run:
                 document.on_path,
                 partial(self._span_snippet, [text], span),
             )
+
+    def _read_session(self, transcript: EntryLog) -> _Read:
+        """Return what decides about a session, redacted if this search is."""
+        from branchline.catalog.documents import documents_of  # noqa: PLC0415  as above
+
+        reading = transcript.reading
+        documents = list(documents_of(transcript))
+        if self.redactor is not None:
+            documents = list(self._redacted_documents(transcript, documents))
+        labels = {entry: self._veil(label.text) for entry, label in reading.labels.items()}
+        return _Read(transcript, documents, labels, self._veil(reading.git_branch or ""))
+
+    # -- redacted -------------------------------------------------------------------------------------
+
+    def _redacted_documents(self, transcript: EntryLog, documents: Sequence[Document]) -> Iterator[Document]:
+        """Yield the documents with secrets replaced, without the text of those that cannot match.
+
+        What a query asks for of an entry is in it as it is written, or redaction leaves nothing that answers:
+        words and fields match parts of texts, and no part of one reaches across a secret. A pattern may say
+        what is *not* there, so it decides about redacted texts alone.
+        """
+        from branchline.catalog.documents import text_of  # noqa: PLC0415  as above
+
+        assert self.redactor is not None
+        for one in documents:
+            text = None
+            written = column_text(one.said, one.tools, self.column)
+            if (
+                time.monotonic() <= self.deadline
+                and _document_allows(self.query.terms, one)
+                and (self.pattern is not None or matches_all(written, self.words))
+            ):
+                (entry,) = self.redactor.entries(transcript, [one.position])
+                text = text_of(entry)
+            if text is None:
+                # It counts for the terms about whole sessions only.
+                yield one._replace(said="", tools="", tool_names="", files=(), model=self._veil(one.model))
+                continue
+            yield one._replace(
+                role=self._veil(text.role),
+                said=without_escapes(self.redactor.text(text.said)),
+                tools=without_escapes(self.redactor.text(text.tools)),
+                tool_names=self._veil(text.tool_names),
+                files=tuple(map(self._veil, text.files)),
+                model=self._veil(text.model),
+            )
+
+    def _veiled_row(self, row: SessionRow) -> SessionRow:
+        if self.redactor is None:
+            return row
+        names = ("title", "cwd", "provider", "model", "agent", "format")
+        told = {name: self._veil(getattr(row, name) or "") for name in names}
+        return msgspec.structs.replace(row, **told, tags=tuple(map(self._veil, row.tags)))
+
+    def _is_titled(self, file: Any) -> bool:
+        """Whether a title that is not in the file may have the words; a search with an index knows them."""
+        if self.redactor is None or not self.title_words:
+            return False
+        row = self.scanner.header_row(file)
+        title = "" if isinstance(row, SkippedFile) else (row.title or "").lower()
+        return all(word in title for word in self.title_words)
+
+    def _redacted(self, text: str) -> str:
+        return text if self.redactor is None else self.redactor.text(text)
+
+    def _marked_out(self, text: str) -> str:
+        return text if self.redactor is None else _MARKER.sub(_VEIL, text)
+
+    def _veil(self, text: str) -> str:
+        """The text that a name or a label is compared by."""
+        if self.redactor is None or not text:
+            return text
+        if text not in self._veiled:
+            self._veiled[text] = self._marked_out(self.redactor.text(text))
+        return self._veiled[text]
 
     # -- answers --------------------------------------------------------------------------------------
 
@@ -809,23 +934,18 @@ def _document_allows(terms: Sequence[Term], document: Document) -> bool:
     )
 
 
-def _is_labelled(terms: Sequence[Term], label: LabelState | None) -> bool:
+def _is_labelled(terms: Sequence[Term], label: str | None) -> bool:
     """Whether an entry has the labels of a query without words; with words, a label is one of the session."""
     wanted = [term.text for term in terms if term.field == "label"]
-    return not wanted or (label is not None and all(text in label.text.lower() for text in wanted))
+    return not wanted or (label is not None and all(text in label.lower() for text in wanted))
 
 
-def _session_allows(
-    terms: Sequence[Term],
-    row: SessionRow,
-    transcript: EntryLog,
-    documents: Sequence[Document],
-    prices: PriceList,
-) -> bool:
+def _session_allows(terms: Sequence[Term], row: SessionRow, read: _Read, prices: PriceList) -> bool:
     """Whether a session that was read matches the terms about whole sessions."""
     from branchline.catalog.details import cost_of  # noqa: PLC0415  as above
     from branchline.catalog.documents import traits_of  # noqa: PLC0415  as above
 
+    documents = read.documents
     for term in terms:
         match term.field:
             case _ if _is_about_row(term):
@@ -835,11 +955,11 @@ def _session_allows(
                 models.add(f"{row.provider or ''}/{row.model or ''}".lower())
                 hit = any(term.text in model for model in models)
             case "branch":
-                hit = term.text in (transcript.reading.git_branch or "").lower()
+                hit = term.text in read.branch.lower()
             case "label":
-                hit = any(term.text in label.text.lower() for label in transcript.reading.labels.values())
+                hit = any(term.text in label.lower() for label in read.labels.values())
             case "is":
-                hit = term.text in traits_of(transcript)
+                hit = term.text in traits_of(read.transcript)
             case "cost":
                 spent = cost_of(documents, prices)
                 hit = bool(spent.cost or not spent.unpriced) and term.allows(spent.cost)

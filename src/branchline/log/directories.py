@@ -11,7 +11,7 @@ import os
 import stat
 from typing import Literal
 
-from branchline.log.system import SYSTEM, System
+from branchline.log.system import HAS_FILE_LOCKS, SYSTEM, System
 
 __all__ = ["create_directory", "sidecar_directory", "sidecar_name", "sidecar_path", "sync_directory"]
 
@@ -35,6 +35,8 @@ def create_directory(path: str | os.PathLike[str], system: System = SYSTEM) -> N
 
 def sync_directory(path: str | os.PathLike[str], system: System = SYSTEM) -> None:
     """Make the names in a directory durable."""
+    if not HAS_FILE_LOCKS:
+        return  # nor can such a system open a directory
     descriptor = system.open(os.fspath(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         system.fsync(descriptor)

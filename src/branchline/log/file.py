@@ -29,6 +29,7 @@ from branchline.log.system import (
     opening,
     problem_with,
     read_at,
+    require_file_locks,
     write_all,
 )
 from branchline.log.tail import is_complete_json
@@ -61,6 +62,7 @@ class FileLog:
         if lock_timeout < 0:
             raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
         self.path = os.path.abspath(os.fspath(path))
+        require_file_locks(f"open {self.path}")
         # Sidecars are stored beside the resolved file, so that every symlink to it shares one lock.
         self._real_path = os.path.realpath(self.path)
         self._system = system

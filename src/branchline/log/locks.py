@@ -10,7 +10,6 @@ written into it; the system may know its holder.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import sys
@@ -23,7 +22,7 @@ from branchline.entries import json_codec
 from branchline.errors import LockTimeout
 from branchline.log.directories import sidecar_directory, sidecar_path
 from branchline.log.lock_holder import holder_of
-from branchline.log.system import SYSTEM, UNCHANGED, System, close_quietly, problem_with
+from branchline.log.system import SYSTEM, UNCHANGED, System, close_quietly, fcntl, problem_with
 
 __all__ = ["FileLock", "is_locked"]
 

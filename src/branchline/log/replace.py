@@ -13,12 +13,20 @@ from collections.abc import Callable, Iterable
 
 from branchline.errors import ReadOnly
 from branchline.log.directories import create_directory, sidecar_directory, sidecar_name, sync_directory
-from branchline.log.system import SYSTEM, System, problem_with, random_name, read_at, write_all
+from branchline.log.system import (
+    OPEN_FLAGS,
+    SYSTEM,
+    System,
+    problem_with,
+    random_name,
+    read_at,
+    write_all,
+)
 
 __all__ = ["publish_file", "replace_file", "write_file"]
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NOFOLLOW
 _COPY_BLOCK = 1 << 20
 
 

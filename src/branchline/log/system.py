@@ -2,34 +2,75 @@
 
 The package writes, syncs, links and locks only through it, so a test with its own `System` sees every call in
 order and can make any of them fail.
+
+Files and the index need the locks of POSIX. Where Python has none (Windows), everything still imports, and
+:func:`require_file_locks` refuses what needs them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
 import sys
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Never
 
-from branchline.errors import CannotOpen, FileMissing, NotSaved, PermissionDenied, ReadOnly
+from branchline.errors import CannotOpen, FileMissing, NotSaved, NotSupported, PermissionDenied, ReadOnly
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = [
+    "HAS_FILE_LOCKS",
+    "OPEN_FLAGS",
     "SYSTEM",
     "UNCHANGED",
     "System",
     "close_quietly",
     "describe_oserror",
+    "fcntl",
     "opening",
     "problem_with",
     "random_name",
     "read_at",
     "read_beginning",
+    "require_file_locks",
     "write_all",
 ]
+
+HAS_FILE_LOCKS = fcntl is not None
+"""Whether this system has the file locks of POSIX."""
+
+
+class _OpenFlags:
+    """Flags of `os.open` that not every system has; 0 where there is none."""
+
+    CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+    NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+    NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+    NOCTTY = getattr(os, "O_NOCTTY", 0)
+
+
+OPEN_FLAGS = _OpenFlags()
+
+
+def require_file_locks(doing: str) -> None:
+    """Raise NotSupported where the system has no file locks."""
+    if not HAS_FILE_LOCKS:
+        raise NotSupported(
+            f"cannot {doing}: this system has no POSIX file locks (Python has no module fcntl); use WSL, the "
+            "Windows Subsystem for Linux, or the library with sessions in memory, SQLite or PostgreSQL"
+        )
+
+
+def _refuse(*_arguments: object) -> Never:
+    require_file_locks("use a file")
+    raise AssertionError("this system has file locks")
 
 
 class System:
@@ -38,25 +79,29 @@ class System:
     open = staticmethod(os.open)
     close = staticmethod(os.close)
     write = staticmethod(os.write)
-    pwrite = staticmethod(os.pwrite)
-    pread = staticmethod(os.pread)
     lseek = staticmethod(os.lseek)
     ftruncate = staticmethod(os.ftruncate)
     fstat = staticmethod(os.fstat)
     stat = staticmethod(os.stat)
     lstat = staticmethod(os.lstat)
-    fchmod = staticmethod(os.fchmod)
-    fchown = staticmethod(os.fchown)
     chmod = staticmethod(os.chmod)
     mkdir = staticmethod(os.mkdir)
     rmdir = staticmethod(os.rmdir)
     link = staticmethod(os.link)
     rename = staticmethod(os.rename)
     unlink = staticmethod(os.unlink)
-    flock = staticmethod(fcntl.flock)
     sleep = staticmethod(time.sleep)
     monotonic = staticmethod(time.monotonic)
     time = staticmethod(time.time)
+
+    if TYPE_CHECKING or HAS_FILE_LOCKS:
+        pwrite = staticmethod(os.pwrite)
+        pread = staticmethod(os.pread)
+        fchmod = staticmethod(os.fchmod)
+        fchown = staticmethod(os.fchown)
+        flock = staticmethod(fcntl.flock)
+    else:
+        pwrite = pread = fchmod = fchown = flock = staticmethod(_refuse)
 
     if sys.platform == "darwin":
 
@@ -73,7 +118,7 @@ class System:
         fdatasync = fsync
     else:
         fsync = staticmethod(os.fsync)
-        fdatasync = staticmethod(os.fdatasync)
+        fdatasync = staticmethod(getattr(os, "fdatasync", os.fsync))
 
 
 SYSTEM = System()
@@ -125,7 +170,8 @@ def read_beginning(path: str, size: int) -> bytes:
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, "not a regular file", path)
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    flags = os.O_RDONLY | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NONBLOCK | OPEN_FLAGS.NOCTTY
+    descriptor = os.open(path, flags)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

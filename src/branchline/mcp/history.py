@@ -1,22 +1,23 @@
 """Session history for another agent: list, search, read and, if allowed, fork and convert.
 
-Every text is redacted first and truncated afterwards, so that no part of a secret remains at a cut. Terminal
-escapes are removed too, because agents print tool results. Sessions are found by id or title in one library,
-never by path.
+Every text is redacted first and truncated afterwards, so that no part of a secret remains at a cut. Searches
+and names are matched against redacted texts too: what matches, how often and in which order tells nothing of
+a secret. Terminal escapes are removed, because agents print tool results. Sessions are found by id or title
+in one library, never by path.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from branchline.actions.convert import ConvertRequest, convert
 from branchline.actions.export import ExportRequest, Redactor, redacted_entries, render
 from branchline.entries import Entry
-from branchline.errors import BranchlineError, EntryNotFound, SessionNotFound
+from branchline.errors import EntryNotFound, SessionNotFound
 from branchline.library import SessionLibrary
 from branchline.mcp.answers import (
     LARGEST_ANSWER,
@@ -38,7 +39,7 @@ from branchline.session import Session
 from branchline.tree import Filter
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import RowTexts
-from branchline.views.hits import Hit, make_snippet
+from branchline.views.hits import Hit
 from branchline.views.session_row import SessionRow
 from branchline.views.text import one_line, safe
 from branchline.views.tool_views import json_text
@@ -50,6 +51,7 @@ _CARD_TEXT = 2_000
 _ROW_TEXT = 160
 _SNIPPET = 300
 _TITLE = 200
+_SEARCH_SECONDS = 10.0
 
 
 class History:
@@ -76,26 +78,18 @@ class History:
 
     def search(self, query: str, *, limit: int) -> SearchAnswer:
         """Return the entries that match a query. Raises ValueError for an invalid query."""
-        library = self._open_library()
-        hits = library.search(query, limit=limit, context=_SNIPPET)
-        budget, redactor = AnswerBudget(), Redactor()
+        redactor = Redactor()
+        hits = self._open_library().search(
+            query, limit=limit, budget=_SEARCH_SECONDS, context=_SNIPPET, redactor=redactor
+        )
+        budget = AnswerBudget()
         found: list[FoundEntry] = []
-        with ExitStack() as opened:
-            sessions: dict[str, Session | None] = {}
-            for hit in hits:
-                name = hit.row.path or hit.row.key
-                if name not in sessions:
-                    sessions[name] = session = library.open(hit.row)
-                    if session is not None:
-                        opened.enter_context(session)
-                item = _found(hit, sessions[name], redactor)
-                if not budget.take(item):
-                    break
-                found.append(item)
-        remarks = [*hits.notes]
-        if hits.unindexed:
-            remarks.append(f"{hits.unindexed} sessions are not indexed yet; `branchline index` does that")
-        return SearchAnswer(notice=NOTICE, hits=found, total=hits.total, remarks=remarks)
+        for hit in hits:
+            item = _found(hit, redactor)
+            if not budget.take(item):
+                break
+            found.append(item)
+        return SearchAnswer(notice=NOTICE, hits=found, total=hits.total, remarks=[*hits.notes])
 
     def read(self, name: str, *, leaf: str | None, last: int, before: str | None) -> ReadAnswer:
         """Return the last entries of the path to ``leaf``, or of the part of it before an entry."""
@@ -117,7 +111,7 @@ class History:
             first = deck[kept].entry if kept and kept < len(deck) else chosen[0] if chosen else None
             return ReadAnswer(
                 notice=NOTICE,
-                session=session.id,
+                session=_name(session.id),
                 title=_known(session.title, redactor),
                 leaf=session.leaf if leaf is None else leaf,
                 cards=deck[kept:],
@@ -136,6 +130,7 @@ class History:
             for number in range(skip, len(outline)):
                 row = outline[number]
                 label = labels.get(row.key)
+                (entry,) = redactor.entries(session.transcript, [row.position])
                 item = TreeRow(
                     entry=row.key,
                     parent=index.parent(row.key),
@@ -143,7 +138,7 @@ class History:
                     role=_line(index.roles[row.position] or index.types[row.position], redactor),
                     active=row.active,
                     label=_known(label, redactor),
-                    text=_line(texts(row.position), redactor)[:_ROW_TEXT],
+                    text=_line(texts.of(row.position, entry), redactor, length=_ROW_TEXT),
                 )
                 if not budget.take(item):
                     break
@@ -151,7 +146,7 @@ class History:
             end = skip + len(rows)
             return TreeAnswer(
                 notice=NOTICE,
-                session=session.id,
+                session=_name(session.id),
                 leaf=session.leaf,
                 rows=rows,
                 total=len(outline),
@@ -171,7 +166,7 @@ class History:
             end = offset + len(piece)
             return EntryAnswer(
                 notice=NOTICE,
-                session=session.id,
+                session=_name(session.id),
                 entry=entry,
                 parent=session.index.parent(entry),
                 children=session.children(entry)[:20],
@@ -199,7 +194,10 @@ class History:
         """Copy the path to an entry into a new session; this one does not change."""
         with self._opened(name) as session, session.fork(entry) as made:
             return NewSession(
-                session=made.id, parent=session.id, entries=len(made), agent=_agent(made.format) or ""
+                session=_name(made.id),
+                parent=_name(session.id),
+                entries=len(made),
+                agent=_agent(made.format) or "",
             )
 
     def convert(self, name: str, to: str, entry: str | None) -> ConvertAnswer:
@@ -211,8 +209,8 @@ class History:
             result = convert(session, request)
             (file,) = result.files
             return ConvertAnswer(
-                session=file.session,
-                parent=session.id,
+                session=_name(file.session),
+                parent=_name(session.id),
                 agent=result.target,
                 entries=file.fidelity.entries,
                 lost=[f"{len(note.entries)} × {note.kind}: {note.why}" for note in file.fidelity.lost],
@@ -222,7 +220,7 @@ class History:
     @contextmanager
     def _opened(self, name: str) -> Iterator[Session]:
         library = self._open_library()
-        session = library.open(library.find(name))
+        session = library.open(library.find(name, redact=_name))
         if session is None:
             raise SessionNotFound(f"session {name!r} was removed")
         with session:
@@ -266,7 +264,7 @@ def _texts(card: Card, redactor: Redactor) -> tuple[str, str, str]:
 def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
     parent = row.parent_session
     return ListedSession(
-        id=row.id,
+        id=_name(row.id),
         agent=row.agent or _agent(row.format),
         title=_known(row.title, redactor),
         first_prompt=_known(row.first_prompt, redactor),
@@ -278,12 +276,12 @@ def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
     )
 
 
-def _found(hit: Hit, session: Session | None, redactor: Redactor) -> FoundEntry:
+def _found(hit: Hit, redactor: Redactor) -> FoundEntry:
     return FoundEntry(
-        session=hit.row.id,
+        session=_name(hit.row.id),
         entry=hit.entry,
         role=_line(hit.role, redactor),
-        snippet="" if session is None else _snippet(hit, session, redactor),
+        snippet=hit.snippet.text,
         time=None if hit.ms is None else _iso(hit.ms),
         on_active_path=hit.on_path,
         title=_known(hit.row.title, redactor),
@@ -292,21 +290,10 @@ def _found(hit: Hit, session: Session | None, redactor: Redactor) -> FoundEntry:
     )
 
 
-def _snippet(hit: Hit, session: Session, redactor: Redactor) -> str:
-    """Return an excerpt of an entry around the match.
-
-    It is cut from the redacted text: the context that identifies a secret may be before the cut.
-    """
-    try:
-        deck = _deck(session, redacted_entries(session, [hit.entry], redactor))
-    except BranchlineError:  # rewritten since the search
-        return ""
-    text = "\n".join(part for card in deck for part in _texts(card, redactor) if part)
-    if not text:  # a title or a label
-        return _line(hit.snippet.text, redactor, length=_SNIPPET)
-    words = {hit.snippet.text[start:end] for start, end in hit.snippet.ranges} - {""}
-    found = re.finditer("|".join(map(re.escape, sorted(words))), text, re.IGNORECASE) if words else ()
-    return make_snippet(text, [match.span() for match in found], _SNIPPET).text
+@lru_cache(maxsize=10_000)
+def _name(text: str) -> str:
+    """Return the id that names a session to a client, which finds it by that."""
+    return Redactor().text(text)
 
 
 def _agent(format_: str | None) -> str | None:

@@ -19,7 +19,7 @@ from branchline import log
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, System
-from branchline.log.system import describe_oserror
+from branchline.log.system import OPEN_FLAGS, describe_oserror, require_file_locks
 from branchline.stores.protocol import (
     FileStamp,
     Read,
@@ -48,7 +48,7 @@ _PACKED = ".zst"
 _COMPRESSED = "it is compressed; unpack it, or name the file to read it"
 _DATABASE = "a database; name it in place of the directory to list its sessions"
 _OTHER = f"its name ends neither in {' nor in '.join(SUFFIXES)}"
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_READ = os.O_RDONLY | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NONBLOCK | OPEN_FLAGS.NOCTTY
 _DATALESS = 0x40000000  # macOS: the file is in iCloud, not on this disk
 
 
@@ -64,6 +64,7 @@ class FilesStore:
         system: System = SYSTEM,
     ) -> None:
         self.directory = os.path.abspath(os.fspath(directory))
+        require_file_locks(f"use the session files in {self.directory}")
         self.suffix = suffix
         self._lock_timeout = lock_timeout
         self._system = system

@@ -2,12 +2,12 @@
 
 These are open-file-description locks. Unlike the older record locks, they belong to a descriptor and not to a
 process, so closing another descriptor of the same file does not release them. Threads share the descriptor,
-so a `threading.Lock` per number separates them.
+so a `threading.Lock` per number separates them. Where the system has no such locks, they are the only ones:
+between processes, the end that an append compares inside of its transaction is what remains.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 import sys
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from branchline.errors import LockTimeout
+from branchline.log.system import HAS_FILE_LOCKS, OPEN_FLAGS, fcntl
 
 __all__ = ["RangeLocks"]
 
@@ -26,7 +27,7 @@ _MAX_SLEEP = 0.002
 if sys.platform == "darwin":
     _SET, _GET = 90, 92  # F_OFD_SETLK and F_OFD_GETLK, which Python does not define there
     _FORM, _KIND = "qqihh", 3
-else:
+elif HAS_FILE_LOCKS:
     _SET, _GET = fcntl.F_OFD_SETLK, fcntl.F_OFD_GETLK
     _FORM, _KIND = "hhqqi", 0
 
@@ -62,7 +63,7 @@ class RangeLocks:
             self._forget(number)
             return f"another thread of this program (pid {os.getpid()})"
         try:
-            is_free = self._wait(self._open(), number, end)
+            is_free = not HAS_FILE_LOCKS or self._wait(self._open(), number, end)
         except BaseException:
             self._leave(number)
             raise
@@ -74,7 +75,8 @@ class RangeLocks:
     def release(self, number: int) -> None:
         """Release an acquired lock."""
         try:
-            self._set(self._open(), number, fcntl.F_UNLCK)
+            if HAS_FILE_LOCKS:
+                self._set(self._open(), number, fcntl.F_UNLCK)
         finally:
             self._leave(number)
 
@@ -84,7 +86,7 @@ class RangeLocks:
             threads = self._threads.get(number)
         if threads is not None and threads.locked():
             return True
-        if not os.path.exists(self._path):
+        if not HAS_FILE_LOCKS or not os.path.exists(self._path):
             return False
         found = fcntl.fcntl(self._open(), _GET, _record(fcntl.F_WRLCK, number))
         return bool(struct.unpack_from(_FORM, found)[_KIND] != fcntl.F_UNLCK)
@@ -124,7 +126,7 @@ class RangeLocks:
     def _open(self) -> int:
         with self._guard:
             if self._descriptor < 0:
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+                flags = os.O_RDWR | os.O_CREAT | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NOFOLLOW
                 self._descriptor = os.open(self._path, flags, 0o600)
             return self._descriptor
 

@@ -7,16 +7,30 @@ rows.
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from branchline.log import Durability, Log, TornTail
 from branchline.log.protocol import require_lines
 from branchline.stores.protocol import FileStamp, Read, StoredLog, hashed, no_session
+from branchline.tree import Finding
 
-__all__ = ["APPLICATION", "LogRow", "RowStore", "RowWriter", "cut", "rows_of"]
+__all__ = [
+    "APPLICATION",
+    "CheckedRows",
+    "CheckedStore",
+    "LogRow",
+    "RowStore",
+    "RowWriter",
+    "StoredRow",
+    "checksum",
+    "cut",
+    "row_findings",
+    "rows_of",
+]
 
 APPLICATION = 0x424C4E31
 """The ``application_id`` of branchline's SQLite databases."""
@@ -29,6 +43,78 @@ class LogRow(NamedTuple):
 
     start: int
     data: bytes
+
+
+class StoredRow(NamedTuple):
+    """A row as it is in the database."""
+
+    start: int
+    data: bytes
+    checksum: int | None
+    """None where the database has none."""
+
+
+@runtime_checkable
+class CheckedRows(Protocol):
+    """A log whose rows can be compared with what the database says of them."""
+
+    def check_rows(self) -> list[Finding]:
+        """Return what is wrong with the rows. Reads all of them."""
+        ...
+
+    def saved_index(self) -> tuple[int, bytes] | None: ...
+
+    def stored_data(self) -> bytes:
+        """Return the bytes of all rows, without a gap where one is missing."""
+        ...
+
+
+@runtime_checkable
+class CheckedStore(Protocol):
+    """A database that can be checked as a whole."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check(self) -> list[str]:
+        """Return what is wrong beside single sessions."""
+        ...
+
+
+def checksum(row: LogRow) -> int:
+    """Return a checksum of a row and its place; it is stored outside of the bytes."""
+    return zlib.crc32(row.data, row.start & 0xFFFFFFFF)
+
+
+def row_findings(rows: Iterable[StoredRow], size: int, *, torn: bool) -> list[Finding]:
+    """Compare the rows of a log with its size and their checksums.
+
+    An append compares the size with the end of the rows: a session where they differ takes none.
+    """
+    found: list[Finding] = []
+    end, line, unsummed, data = 0, 1, 0, b""
+    for start, data, expected in rows:
+        if start != end:
+            what = f"{start - end:,} bytes are missing" if start > end else "two rows overlap"
+            message = f"{what} before byte {start:,}"
+            found.append(Finding(kind="rows", message=message, line=line, offset=min(start, end)))
+        if expected is None:
+            unsummed += 1
+        elif expected != checksum(LogRow(start, data)):
+            message = "the stored bytes differ from their checksum"
+            found.append(Finding(kind="changed", message=message, line=line, offset=start, size=len(data)))
+        end = start + len(data)
+        line += data.count(b"\n")
+    if end != size:
+        message = f"the rows end at byte {end:,}, the session at {size:,}; no append is possible"
+        found.append(Finding(kind="rows", message=message, line=line, offset=min(end, size)))
+    elif torn != bool(data and not data.endswith(b"\n")):
+        message = "the session does not say whether its last line is complete; an append may be glued to it"
+        found.append(Finding(kind="rows", message=message, line=line, offset=end))
+    if unsummed:
+        message = f"{unsummed:,} lines have no checksum"
+        found.append(Finding(kind="no-checksum", message=message))
+    return found
 
 
 class RowStore(ABC):

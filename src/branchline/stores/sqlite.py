@@ -9,6 +9,7 @@ memory.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sqlite3
 import threading
@@ -30,15 +31,28 @@ from branchline.errors import (
 )
 from branchline.log import Durability, TornTail, create_directory, filesystem_warning, publish_file
 from branchline.log.protocol import require_lines
-from branchline.log.system import describe_oserror, random_name
+from branchline.log.system import OPEN_FLAGS, describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
 from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key, key_taken, no_session
 from branchline.stores.range_locks import RangeLocks
-from branchline.stores.rows import APPLICATION, LogRow, RowStore, RowWriter, cut, rows_of
+from branchline.stores.rows import (
+    APPLICATION,
+    LogRow,
+    RowStore,
+    RowWriter,
+    StoredRow,
+    checksum,
+    cut,
+    row_findings,
+    rows_of,
+)
+from branchline.stores.write_ahead_log import require_own_wal
+from branchline.tree import Finding
 
 __all__ = ["SqliteLog", "SqliteStore"]
 
-_VERSION = 1
+_VERSION = 2
+_VERSIONS = (1, 2)  # lines of the first have no checksums
 _OFFSET_BITS = 40
 _MAX_LOG = 1 << _OFFSET_BITS
 _MAX_SESSIONS = (1 << 63 - _OFFSET_BITS) - 1
@@ -58,7 +72,7 @@ CREATE TABLE session (
 ) STRICT;
 CREATE UNIQUE INDEX session_key ON session (key) WHERE state < 2;
 CREATE INDEX session_newest ON session (state, modified DESC, key);
-CREATE TABLE line (at INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE line (at INTEGER PRIMARY KEY, checksum INTEGER, data BLOB NOT NULL) STRICT;
 CREATE TABLE tree (session INTEGER PRIMARY KEY, covered INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
 """
 _LAST = "\U0010ffff" * 63  # longer than any key: an upper bound for keys with a prefix
@@ -69,6 +83,9 @@ class _Connection(sqlite3.Connection):
     """A connection with a cached durability setting."""
 
     _durability: Durability | None = None
+    has_checksums = True
+    is_signed = False
+    """Whether this connection has marked the database as changed by it."""
 
     def use(self, durability: Durability) -> None:
         if durability != self._durability:
@@ -234,6 +251,31 @@ class SqliteStore(RowStore):
             self._idle.pop().close()
         self.locks.close()
 
+    def check(self) -> list[str]:
+        """Return what is wrong with the database as a whole: its pages, and lines without a session."""
+        if not os.path.exists(self.name):
+            return []
+        problems: list[str] = []
+        with self.reading(f"check {self.name}") as connection:
+            for (text,) in connection.execute("PRAGMA quick_check(20)"):
+                if text != "ok":
+                    problems += str(text).splitlines()
+            at = 0
+            while (row := _one(connection, "SELECT min(at) FROM line WHERE at >= ?", at)) and row[
+                0
+            ] is not None:
+                number = row[0] >> _OFFSET_BITS
+                if _one(connection, "SELECT 1 FROM session WHERE id = ?", number) is None:
+                    lost = "SELECT count(*) FROM line WHERE at >= ? AND at < ?"
+                    (count,) = connection.execute(
+                        lost, (number << _OFFSET_BITS, number + 1 << _OFFSET_BITS)
+                    ).fetchone()
+                    problems.append(
+                        f"{count:,} lines belong to session number {number}, which does not exist"
+                    )
+                at = number + 1 << _OFFSET_BITS
+        return problems
+
     # -- for logs -------------------------------------------------------------------------------------
 
     @contextmanager
@@ -262,8 +304,14 @@ class SqliteStore(RowStore):
                 connection.use(durability)
                 connection.execute("BEGIN IMMEDIATE")
                 try:
-                    yield connection
+                    if connection.is_signed:
+                        yield connection
+                    else:
+                        (cookie,) = connection.execute("PRAGMA schema_version").fetchone()
+                        yield connection
+                        connection.execute(f"PRAGMA schema_version = {(cookie + 1) & 0x7FFFFFFF}")
                     connection.execute("COMMIT")
+                    connection.is_signed = True
                 except BaseException:
                     if connection.in_transaction:
                         with contextlib.suppress(sqlite3.Error):
@@ -337,6 +385,7 @@ class SqliteStore(RowStore):
         return connection
 
     def _connect(self) -> _Connection:
+        require_own_wal(self.name)
         busy = min(self.lock_timeout, 3600.0)
         for mode in ("rw", "ro", "immutable"):
             if mode == "immutable" and os.path.exists(f"{self.name}-wal"):
@@ -361,7 +410,7 @@ class SqliteStore(RowStore):
                 return connection
         raise sqlite3.OperationalError("unable to open database file")
 
-    def _require_branchline(self, connection: sqlite3.Connection) -> None:
+    def _require_branchline(self, connection: _Connection) -> None:
         try:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -371,11 +420,13 @@ class SqliteStore(RowStore):
         if application != APPLICATION:
             what = "a SQLite database of another program" if tables else "empty"
             raise NotASession(f"{self.name} is {what}, not a database of branchline")
-        if version > _VERSION:
+        if version not in _VERSIONS:
             raise NotSupported(
-                f"cannot open {self.name}: its schema is version {version}, this branchline knows up to "
-                f"{_VERSION}; upgrade branchline"
+                f"cannot open {self.name}: its schema is version {version}, this branchline knows "
+                f"{' and '.join(map(str, _VERSIONS))}"
+                + ("; upgrade branchline" if version > _VERSION else "")
             )
+        connection.has_checksums = version > 1
 
     def _create(self) -> None:
         """Create the database atomically, if there is none yet."""
@@ -387,7 +438,7 @@ class SqliteStore(RowStore):
         temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
         try:
             create_directory(folder)
-            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS.CLOEXEC, 0o600))
             try:
                 _write_schema(temporary)
                 with contextlib.suppress(FileExistsError):  # another process was faster
@@ -482,6 +533,30 @@ class SqliteLog:
         with self._store.writing(f"keep the index of {self.name}", "os") as connection:
             connection.execute("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", (self._number, covered, index))
 
+    def check_rows(self) -> list[Finding]:
+        base = self._number << _OFFSET_BITS
+        with self._store.reading(f"check {self.name}") as connection:
+            connection.execute("BEGIN")
+            try:
+                state = _one(connection, "SELECT size, torn FROM session WHERE id = ?", self._number)
+                if state is None:
+                    raise LogGone(f"cannot check {self.name}: it was deleted while open")
+                column = "checksum" if connection.has_checksums else "NULL"
+                rows = connection.execute(
+                    f"SELECT at - ?, CAST(data AS BLOB), {column} FROM line "
+                    "WHERE at >= ? AND at < ? ORDER BY at",
+                    (base, base, base + _MAX_LOG),
+                )
+                return row_findings(itertools.starmap(StoredRow, rows), state[0], torn=bool(state[1]))
+            finally:
+                connection.execute("COMMIT")
+
+    def stored_data(self) -> bytes:
+        base = self._number << _OFFSET_BITS
+        select = "SELECT CAST(data AS BLOB) FROM line WHERE at >= ? AND at < ? ORDER BY at"
+        with self._store.reading(f"read {self.name}") as connection:
+            return b"".join(data for (data,) in connection.execute(select, (base, base + _MAX_LOG)))
+
     def close(self) -> None:
         """Do nothing: connections belong to the store."""
 
@@ -509,7 +584,7 @@ class SqliteLog:
                 self._insert(connection, data, expected)
         return torn
 
-    def _insert(self, connection: sqlite3.Connection, data: bytes, expected: int) -> bool:
+    def _insert(self, connection: _Connection, data: bytes, expected: int) -> bool:
         """Append if the log ends at ``expected`` with a complete line; otherwise return False."""
         update = "UPDATE session SET size = size + ?, modified = ? WHERE id = ? AND size = ? AND torn = 0"
         values = (len(data), time.time_ns() // 1_000_000, self._number, expected)
@@ -557,19 +632,25 @@ def _write_schema(path: str) -> None:
         connection.executescript(_SCHEMA)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_VERSION}")
+        # The identity of this database, counted up by each connection that writes: see `write_ahead_log`.
+        connection.execute(f"PRAGMA schema_version = {int.from_bytes(os.urandom(4)) >> 2}")
         connection.execute("PRAGMA journal_mode = WAL")
     finally:
         connection.close()
 
 
-def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow]) -> None:
+def insert_rows(connection: _Connection, number: int, rows: list[LogRow]) -> None:
     """Insert the rows of a log."""
     base = number << _OFFSET_BITS
-    insert = "INSERT INTO line VALUES (?, ?)"
-    if len(rows) == 1:  # takes half the time
-        connection.execute(insert, (base + rows[0].start, rows[0].data))
-    else:
+    if not connection.has_checksums:
+        insert = "INSERT INTO line (at, data) VALUES (?, ?)"
         connection.executemany(insert, ((base + start, data) for start, data in rows))
+        return
+    insert = "INSERT INTO line VALUES (?, ?, ?)"
+    if len(rows) == 1:  # takes half the time
+        connection.execute(insert, (base + rows[0].start, checksum(rows[0]), rows[0].data))
+    else:
+        connection.executemany(insert, ((base + row.start, checksum(row), row.data) for row in rows))
 
 
 def _delete(connection: sqlite3.Connection, number: int) -> None:

@@ -37,10 +37,14 @@ Kind = Literal[
     "two-writers",
     "duplicate-key",
     "changed",
+    "rows",
+    "no-checksum",
 ]
 Severity = Literal["note", "warning", "damage"]
 
-_NOTES = frozenset({"bom", "no-final-newline", "v1", "two-writers", "duplicate-key", "below-head"})
+_NOTES = frozenset(
+    {"bom", "no-final-newline", "v1", "two-writers", "duplicate-key", "below-head", "no-checksum"}
+)
 _WARNINGS = frozenset(
     {
         "empty",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from branchline.actions.check import transcript_of
+from branchline.actions.check import stored_findings, transcript_of
 from branchline.actions.output_file import require_new_path, write_new
 from branchline.actions.repair.foreign import repair_foreign
 from branchline.actions.repair.native import RepairResult, repair_native, require_same
@@ -32,6 +32,7 @@ from branchline.stores import (
     addressed_store,
     open_log,
 )
+from branchline.stores.rows import CheckedRows
 from branchline.tree import Finding, severity
 
 __all__ = ["RepairReport", "RepairResult", "repair"]
@@ -73,11 +74,15 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
     rest = f"{without_suffix(path if output is None else target)}.unreadable.txt"
     with contextlib.closing(open_log(path)) as log:
         old = transcript_of(log, path)
+        rows = [one for one in stored_findings(log, old) if severity(one.kind) == "damage"]
+        if rows and isinstance(log, CheckedRows):
+            data = log.stored_data()
+            old = EntryLog(old.format, lambda offset, size: data[offset : offset + size], old.name)
         result = _repaired(old, path)
         if not result.entries and not _is_session(result.data, old):
             raise NotASession(f"cannot repair {path}: no entry in it can be read")
         damage, left = _damage(old), _damage(_read(result.data, old))
-        needed = result.needed or len(left) < len(damage)
+        needed = result.needed or len(left) < len(damage) or bool(rows)
         if needed and inside is not None and address is not None:
             _load(old, result, inside, f"{address.session}.repaired")
         elif needed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -118,10 +117,9 @@ class _alone(contextlib.AbstractContextManager[bool]):  # noqa: N801  used like 
         self._descriptor = -1
 
     def __enter__(self) -> bool:
-        if not self._asked or sys.platform == "win32":
+        if not self._asked:
             return True
-        import fcntl
-
+        from branchline.log.system import fcntl
         from branchline.places import cache_directory
 
         try:

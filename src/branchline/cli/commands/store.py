@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.cli.options import command, group
-from branchline.cli.output import Output
+from branchline.cli.output import Output, remark
 from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
@@ -79,7 +79,10 @@ def _print(out: Output, found: StoreStatus) -> None:
     import msgspec
 
     if out.json:
-        out.result("store", msgspec.to_builtins(found) | {"ready": found.is_ready})
+        fields = msgspec.to_builtins(found) | {"ready": found.is_ready}
+        if found.server is None:
+            del fields["warnings"]  # they are about roles, which only servers have
+        out.result("store", fields)
         return
     rows = [("store", found.name)]
     if found.server is not None:
@@ -93,6 +96,8 @@ def _print(out: Output, found: StoreStatus) -> None:
     if found.stored_bytes:
         rows.append(("on disk", format_size(found.stored_bytes)))
     out.table(rows)
+    for warning in found.warnings:
+        remark(f"warning: {warning}")
 
 
 def _version(version: int, needed: int | None) -> str:

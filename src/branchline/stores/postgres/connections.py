@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-__all__ = ["VERSION", "ConnectionLost", "Connections", "connect", "driver"]
+__all__ = ["VERSION", "ConnectionLost", "Connections", "connect", "driver", "storable"]
 
-VERSION = 1
+VERSION = 2
 """The schema that this branchline reads and writes."""
 _MAX_CONNECTIONS = 20
 _CONNECT_SECONDS = 10
@@ -56,6 +56,14 @@ def connect(server: Server, doing: str) -> Connection:
     if server.pooler:
         made.prepare_threshold = None
     return made  # type: ignore[no-any-return]
+
+
+def storable(text: str) -> str:
+    """Return a text that the database can hold: NUL and half characters become U+FFFD.
+
+    For texts only. Names keep their characters, so that two of them never become one: such a name is refused.
+    """
+    return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class Connections:
@@ -225,6 +233,8 @@ class Connections:
             yield
         except psycopg.Error as problem:
             raise self._problem(doing, problem, connection) from problem
+        except UnicodeEncodeError as problem:  # the driver encodes values itself
+            raise LogError(f"cannot {doing}: a name contains half a character") from problem
 
     def _problem(self, doing: str, problem: Any, connection: Connection) -> BranchlineError:
         name, state = self.server.name, problem.sqlstate or ""

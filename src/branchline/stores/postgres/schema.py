@@ -6,6 +6,7 @@ upgrades apply them once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import resources
 
 import msgspec
@@ -19,6 +20,36 @@ __all__ = ["SchemaStatus", "status", "upgrade"]
 _LOCK = 0x424C4E31
 _HAS_TABLE = "SELECT to_regclass('branchline.migration') IS NOT NULL"
 _FIND_VERSION = "SELECT coalesce(max(version), 0) FROM branchline.migration"
+# Rights of other roles that row-level security does not restrict to one tenant. It holds
+# for SELECT, INSERT, UPDATE and DELETE only.
+_FIND_WIDE = """
+SELECT CASE WHEN acl.grantee = 0 THEN 'PUBLIC' ELSE pg_get_userbyid(acl.grantee)::text END AS role,
+  string_agg(DISTINCT c.relname, ', ')
+FROM pg_class AS c
+JOIN (
+  SELECT oid AS relation, (aclexplode(relacl)).* FROM pg_class
+  UNION ALL SELECT attrelid, (aclexplode(attacl)).* FROM pg_attribute
+) AS acl ON acl.relation = c.oid
+WHERE c.relnamespace = 'branchline'::regnamespace AND c.relkind IN ('r', 'p') AND acl.grantee <> c.relowner
+  AND (c.relispartition
+    OR acl.privilege_type NOT IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+    OR (c.relname = 'migration' AND acl.privilege_type <> 'SELECT'))
+GROUP BY role ORDER BY role
+"""
+_FIND_OPEN = """
+SELECT c.relname::text FROM pg_class AS c
+WHERE c.relnamespace = 'branchline'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relrowsecurity
+ORDER BY 1
+"""
+# Roles with rights on the sessions for which row-level security does not hold.
+_FIND_EXEMPT = """
+SELECT DISTINCT role.rolname::text
+FROM pg_class AS c, aclexplode(c.relacl) AS acl
+JOIN pg_roles AS role ON role.oid = acl.grantee
+WHERE c.oid = 'branchline.session'::regclass AND acl.grantee <> c.relowner
+  AND (role.rolsuper OR role.rolbypassrls OR pg_has_role(role.oid, c.relowner, 'MEMBER'))
+ORDER BY 1
+"""
 
 
 class SchemaStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +70,8 @@ class SchemaStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Total size of the sessions, as files."""
     stored_bytes: int = 0
     """Size of the tables and indexes."""
+    warnings: list[str] = []
+    """What lets a role reach the sessions of other tenants."""
 
     @property
     def is_current(self) -> bool:
@@ -103,8 +136,10 @@ def _status(connections: Connections) -> SchemaStatus:
     version = 0
     if there:
         ((version,),) = connections.run(doing, _FIND_VERSION)
+    warnings = list(_warnings(connections, doing)) if version else []
     if version != VERSION:
-        return SchemaStatus(name=name, server=server, version=version, newest=VERSION)
+        return SchemaStatus(name=name, server=server, version=version, newest=VERSION, warnings=warnings)
+    ((connections.is_secured,),) = connections.run(doing, "SELECT row_security_active('branchline.session')")
     counts = dict(connections.run(doing, "SELECT state, count(*) FROM branchline.session GROUP BY state"))
     ((size,),) = connections.run(doing, "SELECT coalesce(sum(size), 0)::bigint FROM branchline.session")
     ((stored,),) = connections.run(
@@ -123,7 +158,27 @@ def _status(connections: Connections) -> SchemaStatus:
         trash=counts.get(2, 0),
         bytes=size,
         stored_bytes=stored,
+        warnings=warnings,
     )
+
+
+def _warnings(connections: Connections, doing: str) -> Iterator[str]:
+    for role, tables in connections.run(doing, _FIND_WIDE):
+        yield (
+            f"{role} has rights that reach beyond one tenant, on {tables}: REVOKE ALL ON ALL TABLES "
+            f"IN SCHEMA branchline FROM {role}, then grant as docs/guides/stores.md says"
+        )
+    tables = [table for (table,) in connections.run(doing, _FIND_OPEN)]
+    if tables:
+        yield (
+            f"no row-level security on {', '.join(tables)}: a role with rights on it reaches the rows "
+            "of every tenant; run `branchline store upgrade`, and setup() of the LangGraph saver for lg_…"
+        )
+    for (role,) in connections.run(doing, _FIND_EXEMPT):
+        yield (
+            f"row-level security does not hold for {role}, which is a superuser, has BYPASSRLS or is a "
+            "member of the owner"
+        )
 
 
 def _migration(number: int) -> str:

@@ -15,7 +15,7 @@ from branchline.log.tail import is_complete_json
 from branchline.stores.postgres.connections import Connections, driver
 from branchline.stores.postgres.log import NOW, PostgresLog
 from branchline.stores.postgres.server import parse_address
-from branchline.stores.postgres.words import Found, WordIndex
+from branchline.stores.postgres.words import FoundEntries, IndexUpdate, WordIndex
 from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key, key_taken, no_session
 from branchline.stores.rows import LogRow, RowStore, cut, rows_of
 
@@ -228,15 +228,16 @@ class PostgresStore(RowStore):
 
     # -- searching ------------------------------------------------------------------------------------
 
-    def search(self, text: str, *, limit: int = 20) -> list[Found]:
+    def search(self, text: str, *, limit: int = 20) -> FoundEntries:
         """Return the entries that match a web-search query such as ``"a phrase" or -word``, best first.
 
-        Updates the index first, if permitted.
+        Updates the index first. The answer names what that left out: ``skipped`` the sessions that cannot be
+        indexed, ``outdated`` why nothing was updated (a replica, or a role that may only read).
         """
         return self._words.search(self._scope, text, limit)
 
-    def update_index(self) -> int:
-        """Index new text and return how many sessions had some."""
+    def update_index(self) -> IndexUpdate:
+        """Index new text and return how many sessions had some; ``skipped`` names those that failed."""
         return self._words.update(self._scope)
 
     # -- inside ---------------------------------------------------------------------------------------
