@@ -13,7 +13,7 @@ import msgspec
 
 from branchline import places
 from branchline.actions.document_import import import_document
-from branchline.actions.output_file import output_directory, require_new_path, write_new
+from branchline.actions.output_file import output_directory, require_new_path, write_new, write_output
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
@@ -134,7 +134,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
                 f"cannot write several branches to {path}: with the same id they have one name"
             )
         if not request.install or target.imports is None:
-            require_new_path(path)
+            require_new_path(path, streams=_is_named(request))
         made[path] = converted
     files = []
     for path, converted in made.items():
@@ -148,6 +148,11 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
         target=request.to,
         files=tuple(files),
     )
+
+
+def _is_named(request: ConvertRequest) -> bool:
+    """Return whether the user named the file itself."""
+    return not request.install and not _takes_several(request)
 
 
 def _takes_several(request: ConvertRequest) -> bool:
@@ -234,6 +239,8 @@ def _written(request: ConvertRequest, target: Format, path: str, made: Converted
     data = made.data if target.imports is None else target.imports.document(made.data)
     if request.install and target.imports is not None:
         path = import_document(target, data, made.header)
+    elif _is_named(request):
+        write_output(path, data)
     else:
         write_new(path, data)
     resume, problems = _resume(request.to, path, made.header) if request.install else (None, ())

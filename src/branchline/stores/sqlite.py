@@ -387,8 +387,8 @@ class SqliteStore(RowStore):
         temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
         try:
             create_directory(folder)
-            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             try:
+                os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
                 _write_schema(temporary)
                 with contextlib.suppress(FileExistsError):  # another process was faster
                     publish_file(temporary, self.name)
