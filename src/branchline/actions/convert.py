@@ -32,8 +32,7 @@ from branchline.places import NATIVE_AGENT
 from branchline.plugins.formats import format_named
 from branchline.session import Session
 from branchline.session.forks import fork_position, time_after
-from branchline.session.locator import record_title, store_of, written_format
-from branchline.stores import check_key
+from branchline.session.locator import new_file_name, record_title, store_of, written_format
 
 __all__ = [
     "TARGETS",
@@ -205,7 +204,7 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
 
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
-    name = check_key(target.home.file_key(header)) + target.traits.suffix
+    name = new_file_name(target, header)
     if request.install and target.imports is not None:
         return name  # the import command of the agent chooses the place
     if request.install:

@@ -145,9 +145,10 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
 def _stem(session: Session) -> str:
     """The file name of an export without its extension; some agents name only the folder of a session."""
     file = session.file
-    if file is None or not os.path.isfile(file):
-        return session.key
-    return session.transcript.format.traits.key_of(file)
+    key = session.key
+    if file is not None and os.path.isfile(file):
+        key = session.transcript.format.traits.key_of(file)
+    return key if is_key(key) else "session"  # a database may hold any text as a key
 
 
 def export(

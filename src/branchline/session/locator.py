@@ -14,7 +14,15 @@ import msgspec
 
 from branchline import places
 from branchline.entries import Header
-from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, NotSupported, TooLarge
+from branchline.errors import (
+    BranchlineError,
+    InvalidId,
+    LogError,
+    NotASession,
+    NotSaved,
+    NotSupported,
+    TooLarge,
+)
 from branchline.formats import PI, CompanionFile, Content, Format, SessionFacts, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.log.system import read_beginning
@@ -24,6 +32,7 @@ from branchline.stores import (
     FilesStore,
     MemoryStore,
     Store,
+    check_key,
     is_address,
     shared_store,
     unpacked,
@@ -37,6 +46,7 @@ __all__ = [
     "external_facts",
     "is_own_folder",
     "known_cwd",
+    "new_file_name",
     "newest_first",
     "record_title",
     "sibling_store",
@@ -77,7 +87,15 @@ def writable_format(name: str | None) -> Format:
 
 
 def store_of(name: str | None, header: Header) -> FilesStore:
-    """Return the store of a new session of an agent."""
+    """Return the store of a new session of an agent.
+
+    Raises InvalidId, before anything is created, if the id in the header is not one plain file name or its
+    working directory cannot be a path.
+    """
+    if header.id:
+        check_key(header.id)
+    if "\0" in header.cwd:
+        raise InvalidId(f"{header.cwd!r} cannot be a working directory: it has a null character")
     if name is None or agent_name(name) == NATIVE:
         return FilesStore(places.session_directory(header.cwd))
     format_ = format_named(name)
@@ -89,6 +107,12 @@ def store_of(name: str | None, header: Header) -> FilesStore:
             f"start {format_.name} there once, or name another directory"
         )
     return FilesStore(directory, suffix=format_.traits.suffix)
+
+
+def new_file_name(format_: Format, header: Header) -> str:
+    """Return the name of the file of a new session. Raises InvalidId as :func:`store_of` does."""
+    check_key(header.id)
+    return check_key(format_.home.file_key(header)) + format_.traits.suffix
 
 
 def is_own_folder(format_: Format, store: Store) -> bool:
