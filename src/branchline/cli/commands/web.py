@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from branchline.cli import end_at_once
 from branchline.cli.options import command, store_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
@@ -50,6 +51,7 @@ def web_command(
         out.line(address)
         remark("Ctrl-C stops the viewer; the address works once")
 
+    end_at_once()
     try:
         serve(library, port=port or 0, writable=writable, open_browser=open_browser, on_address=told)
     except OSError as problem:
