@@ -143,3 +143,31 @@ def test_two_stores_are_synced_after_a_look_at_what_would_be_done(run, store, tm
     assert [one["action"] for one in done["sessions"]] == ["joined"]
     for place in (tmp_path / "files", store):
         assert {"there", "here"} <= set(run("tree", "one", "--store", place).stdout.split())
+
+
+@pytest.mark.parametrize(
+    "words", [["nowhere", "here"], ["here", "nowhere"], ["here", "no/store.db"], ["no.db", "here"]]
+)
+def test_a_sync_with_a_path_that_does_not_exist_is_a_usage_error(words, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    run("new", "--id", "one", "--store", tmp_path / "here")
+    before = sorted(tmp_path.rglob("*"))
+
+    said = run("sync", *words, "--yes", code=2).stderr
+
+    assert "no such store: no" in said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_own_library_is_synced_with_its_folders(run, talk, tmp_path):
+    (tmp_path / "stick").mkdir()
+    own = tmp_path / "home" / "sessions"
+
+    planned = run("sync", own, tmp_path / "stick")
+    run("sync", own, tmp_path / "stick", "--yes")
+
+    assert "1 session, 0 the same; --yes writes" in planned.stderr
+    (copied,) = (tmp_path / "stick").rglob("*_talk.jsonl")
+    assert copied.read_bytes() == (own / copied.relative_to(tmp_path / "stick")).read_bytes()
+    assert "1 session, 1 the same" in run("sync", own, tmp_path / "stick", "--yes").stderr

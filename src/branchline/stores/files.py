@@ -274,6 +274,13 @@ class FilesStore:
             return []  # a symlink in its place leads to what was not removed from here
         return self._trash.items()
 
+    def read_trashed(self, token: str) -> AbstractContextManager[Read]:
+        self._require_own_folder("trash")
+        item = self._trash.item(check_key(token))
+        if item is None:
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.directory}")
+        return snapshot_of_file(self._trash.path_of(item), follow=False)
+
     def restore(self, token: str) -> StoredLog:
         self._require_own_folder("trash")
         item = self._trash.item(check_key(token))
@@ -362,20 +369,21 @@ def store_at(path: str) -> FilesStore:
     return FilesStore(folder, suffix=suffix_of(name))
 
 
-def snapshot_of_file(path: str) -> AbstractContextManager[Read]:
-    """Open the file at a path for reading, in any directory."""
-    return _Snapshot(path, tuple)
+def snapshot_of_file(path: str, *, follow: bool = True) -> AbstractContextManager[Read]:
+    """Open the file at a path for reading, in any directory; without ``follow`` not through a symlink."""
+    return _Snapshot(path, tuple, flags=_READ if follow else _READ | os.O_NOFOLLOW)
 
 
 class _Snapshot:
     """A file open for reading during a ``with`` block. Takes no lock and keeps no state."""
 
-    __slots__ = ("_descriptor", "_others", "_path")
+    __slots__ = ("_descriptor", "_flags", "_others", "_path")
 
-    def __init__(self, path: str, others: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, path: str, others: Callable[[], Iterable[str]], *, flags: int = _READ) -> None:
         """``others`` are tried in order if there is no file at ``path``."""
         self._path = path
         self._others = others
+        self._flags = flags
         self._descriptor = -1
 
     def __enter__(self) -> Read:
@@ -388,11 +396,11 @@ class _Snapshot:
 
     def _open(self) -> int:
         try:
-            return os.open(self._path, _READ)
+            return os.open(self._path, self._flags)
         except FileNotFoundError:
             for path in self._others():
                 with contextlib.suppress(FileNotFoundError):
-                    return os.open(path, _READ)
+                    return os.open(path, self._flags)
         raise SessionNotFound(f"no session at {self._path}")
 
     def __exit__(self, *_exception: object) -> None:
