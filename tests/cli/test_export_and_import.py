@@ -563,3 +563,41 @@ def test_trajectories_leave_and_return(run, data, talk, tmp_path):
     run("export", talk, "--each", "branch", code=2)
     listed = data("export", talk, "--format", "sharegpt", "--each", "branch", "-o", f"{tmp_path}/more/")
     assert len(listed["files"]) == 2
+
+
+def test_an_export_counts_the_lines_that_it_leaves_out(run, data, world) -> None:
+    source = CORPUS / "claude-code" / "found" / "requests.jsonl"
+    run("import", source, "--store", "s.db")
+    (row,) = data("ls", "--store", "s.db")["sessions"]
+
+    said = run("export", row["path"], "--no-redact", "-o", "back.jsonl").stderr
+
+    assert "left out 3 lines that its agent keeps to itself" in said
+    assert "left out 3 lines" in run("export", source).stderr
+    assert data("export", source, "-o", "page.html")["withheld"] == 3
+    kept = set((world / "back.jsonl").read_bytes().splitlines())
+    assert len(set(source.read_bytes().splitlines()) - kept) == 3
+
+
+def test_an_import_of_a_continued_rollout_counts_what_it_adds(run, world) -> None:
+    folder = CORPUS / "codex" / "synthetic" / "threads" / "sessions" / "2026" / "09" / "02"
+    source = folder / "rollout-2026-09-02T10-00-00-019f1000-0000-7000-8000-000000000010.jsonl"
+
+    result = run("import", source, "--store", "here")
+
+    (copy,) = (world / "here").glob("*.jsonl")
+    assert copy.stat().st_size > source.stat().st_size
+    assert "from the files that it continues" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "import", "check"])
+def test_a_packed_file_that_cannot_be_read_is_told_by_its_fault(command, run, world) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    packed = zstandard.ZstdCompressor().compress(made(world / "made.jsonl").read_bytes())
+    (world / "other.jsonl.zst").write_bytes(packed)
+    (world / "cut.jsonl.zst").write_bytes(packed[:-20])
+    (world / "nothing.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(b""))
+
+    assert "it is compressed, but not a Codex rollout" in run(command, "other.jsonl.zst", code=1).output
+    assert "is cut off" in run(command, "cut.jsonl.zst", code=1).output
+    assert "empty" in run(command, "nothing.jsonl.zst", code=1).output

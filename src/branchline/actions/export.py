@@ -114,6 +114,8 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     redacted: tuple[Redaction, ...] | None
     """What was replaced; None if redaction was off."""
+    withheld: int = 0
+    """As for :class:`ExportResult`."""
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +128,8 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     branch: bool
     redacted: tuple[Redaction, ...] | None
     """What was replaced; None if redaction was off."""
+    withheld: int = 0
+    """Lines of the session file that are never exported, such as the requests that Claude Code records."""
     leaf: str | None = None
     """The last entry of an exported path."""
     replaced: str | None = None
@@ -236,6 +240,7 @@ def _written(
         format=draft.format,
         branch=draft.branch,
         redacted=draft.redacted,
+        withheld=_withheld(session, draft),
         leaf=request.entry,
         replaced=written.replaced,
     )
@@ -247,7 +252,19 @@ def render(session: Session, request: ExportRequest, *, name: str = "") -> Rende
     data = b"".join(draft.pieces)
     with _explained(session):
         draft.redactor.require_clean(_parts(draft.format, data))
-    return Rendered(format=draft.format, branch=draft.branch, data=data, redacted=draft.redacted)
+    return Rendered(
+        format=draft.format,
+        branch=draft.branch,
+        data=data,
+        redacted=draft.redacted,
+        withheld=_withheld(session, draft),
+    )
+
+
+def _withheld(session: Session, draft: _Draft) -> int:
+    """Count the lines that a copy of the whole session lacks."""
+    whole = draft.format in ("jsonl", "html") and not draft.branch
+    return len(session.transcript.reading.withheld) if whole else 0
 
 
 class _Draft(NamedTuple):

@@ -166,6 +166,7 @@ def export_command(
             require_other_file(1, files_of(live))
             rendered = render(live, request)
             out.data(rendered.data)
+            _remark_withheld(rendered.withheld)
             _remark_redacted(rendered.redacted, verbose=verbose)
             return
         with existing_file("; --force replaces it"):
@@ -174,10 +175,12 @@ def export_command(
         fields = {"session": result.session, "format": result.format, "branch": result.branch}
         redacted = printed_redactions(result.redacted)
         fields |= {"path": result.path, "size": result.size, "redacted": redacted}
+        fields |= {"withheld": result.withheld} if result.withheld else {}
         out.result("export", fields | printed_replaced(result))
     else:
         out.line(f"exported {result.session} to {result.path} ({format_size(result.size)})")
         remark_replaced(result)
+    _remark_withheld(result.withheld)
     _remark_redacted(result.redacted, verbose=verbose)
 
 
@@ -220,6 +223,12 @@ def _counted(redacted: list[Redaction], what: str) -> str:
 
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
     return None if redacted is None else [{"kind": each.kind, "count": each.count} for each in redacted]
+
+
+def _remark_withheld(lines: int) -> None:
+    if lines:
+        left_out = count(lines, "line that its agent keeps to itself", "lines that its agent keeps to itself")
+        remark(f"left out {left_out}, so the copy differs from the file")
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:
