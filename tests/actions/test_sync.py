@@ -549,6 +549,17 @@ def test_the_folders_below_a_directory_are_synced(pair, tmp_path):
     assert "e3" in ids(stick / "project-1" / "talk.jsonl")
 
 
+def test_a_folder_that_is_a_link_in_the_other_store_is_skipped(pair, tmp_path):
+    mine, stick = pair
+    (tmp_path / "victim").mkdir()
+    (mine / "project").mkdir()
+    (mine / "project" / "talk.jsonl").write_bytes(BASE)
+    (stick / "project").symlink_to(tmp_path / "victim")
+
+    assert synced(mine, stick)["project/"].action == "skipped"
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
 def test_folders_and_a_store_without_folders_are_refused_by_name_before_anything_is_written(pair, tmp_path):
     mine, _ = pair
     (mine / "project-1").mkdir()

@@ -20,7 +20,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -42,6 +42,7 @@ from branchline.stores import (
     ReadableTrash,
     Store,
     StoredLog,
+    TrashItem,
 )
 from branchline.stores.companion_folders import CompanionFile, files_in_folder, read_pieces
 from branchline.stores.files import SIDE_FOLDER
@@ -95,7 +96,11 @@ def sync(
     """
     _require_separate(first, second)
     wanted = None if keys is None else dict.fromkeys(keys)
-    for prefix, one, two in _pairs(first, second):
+    for pair in _pairs(first, second):
+        if isinstance(pair, SyncedSession):
+            yield pair
+            continue
+        prefix, one, two = pair
         for result in _in_pair(one, two, wanted, prefix, dry_run=dry_run):
             yield msgspec.structs.replace(result, key=prefix + result.key) if prefix else result
     for key in wanted or ():
@@ -112,8 +117,11 @@ def _require_separate(first: Store, second: Store) -> None:
             raise NotSupported(f"cannot sync {first.name} and {second.name}: one is inside the other")
 
 
-def _pairs(first: Store, second: Store) -> Iterator[tuple[str, Store, Store]]:
-    """Yield the stores, and the stores of the folders below them, each with the prefix of its keys."""
+def _pairs(first: Store, second: Store) -> Iterator[tuple[str, Store, Store] | SyncedSession]:
+    """Yield the stores, and the stores of the folders below them, each with the prefix of its keys.
+
+    A folder in the place of which the other store has a link or a file is skipped.
+    """
     for store, other in ((first, second), (second, first)):
         if isinstance(store, FilesStore) and not isinstance(other, FilesStore) and (found := _below(store)):
             named = ", ".join(found[:_NAMED]) + (" …" if len(found) > _NAMED else "")
@@ -131,7 +139,18 @@ def _pairs(first: Store, second: Store) -> Iterator[tuple[str, Store, Store]]:
                     FilesStore(os.path.join(store.directory, name), suffix=store.suffix)
                     for store in (one, two)
                 ]
-                pending.append((f"{prefix}{name}/", inside[0], inside[1]))
+                blocked = [store.name for store in inside if not _is_free_or_folder(store.directory)]
+                if blocked:
+                    yield _skipped(f"{prefix}{name}/", f"{blocked[0]} is a link or a file, not a folder")
+                else:
+                    pending.append((f"{prefix}{name}/", inside[0], inside[1]))
+
+
+def _is_free_or_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return True
 
 
 def _below(store: FilesStore, other: FilesStore | None = None) -> list[str]:
@@ -167,8 +186,10 @@ def _has_sessions(folder: str) -> bool:
 class _Contents(NamedTuple):
     """The sessions of a store, and everything else in it with the reason why it is not synced."""
 
-    keys: list[str]
+    sizes: dict[str, int]
+    """By key."""
     others: list[SyncedSession]
+    trash: list[TrashItem]
 
 
 def _contents(store: Store, other: Store) -> _Contents:
@@ -182,10 +203,10 @@ def _contents(store: Store, other: Store) -> _Contents:
         after = (page.found[-1].modified, page.found[-1].key)
     if not isinstance(store, FilesStore):
         others = [_skipped(item.name, f"{item.reason} (in {store.name})") for item in hidden]
-        return _Contents([stored.key for stored in found], others)
+        return _Contents({stored.key: stored.size for stored in found}, others, _trash(store))
     entries = _entries(store)
     reasons = {item.name: item.reason for item in hidden}
-    keys, others = [], []
+    sizes, others = {}, []
     beside = _entries(other) if isinstance(other, FilesStore) else {}
     companions = {without_suffix(name) for name in (*entries, *beside) if has_suffix(name)}
     for stored in found:
@@ -193,7 +214,7 @@ def _contents(store: Store, other: Store) -> _Contents:
         if name in entries and entries[name].is_symlink():
             reasons[name] = "it is a link, and only files of the store itself are synced"
         else:
-            keys.append(stored.key)
+            sizes[stored.key] = stored.size
     paths = {os.path.basename(stored.path or "") for stored in found}
     for name in sorted(entries):
         item = entries[name]
@@ -204,7 +225,11 @@ def _contents(store: Store, other: Store) -> _Contents:
         note = f"{reasons.get(name, 'it is not a session file')} (in {store.name})"
         named = any(suffix in name for suffix in SUFFIXES)
         others.append(SyncedSession(key=name, action="skipped" if named else "ignored", note=note))
-    return _Contents(keys, others)
+    return _Contents(sizes, others, _trash(store))
+
+
+def _trash(store: Store) -> list[TrashItem]:
+    return store.trashed() if isinstance(store, ReadableTrash) else []
 
 
 def _skipped(key: str, note: str) -> SyncedSession:
@@ -220,21 +245,20 @@ def _in_pair(
 ) -> Iterator[SyncedSession]:
     """Sync two stores without the folders below them; remove the keys that are found from ``wanted``."""
     contents = _contents(first, second), _contents(second, first)
-    keys = sorted({*contents[0].keys, *contents[1].keys})
+    keys = sorted({*contents[0].sizes, *contents[1].sizes})
     if wanted is not None:
         keys = [key for key in keys if prefix + key in wanted or key in wanted]
         for key in keys:
             wanted.pop(prefix + key, None)
             wanted.pop(key, None)
     used = first.in_use(keys), second.in_use(keys)
-    only = [set(contents[side].keys) - set(contents[1 - side].keys) for side in (0, 1)]
     for key in keys:
         try:
             busy = [store.name for store, keys_ in zip((first, second), used, strict=True) if key in keys_]
             if busy:
                 yield _skipped(key, f"a program has it open in {busy[0]}")
                 continue
-            yield _synced(first, second, key, only, dry_run=dry_run)
+            yield _synced(first, second, key, contents, dry_run=dry_run)
         except (BranchlineError, OSError) as problem:
             yield _skipped(key, str(problem))
     if wanted is None:
@@ -281,18 +305,21 @@ def _size(store: Store, stored: StoredLog, read: Read) -> int:
     return size
 
 
-def _synced(first: Store, second: Store, key: str, only: list[set[str]], *, dry_run: bool) -> SyncedSession:
+def _synced(
+    first: Store, second: Store, key: str, contents: tuple[_Contents, _Contents], *, dry_run: bool
+) -> SyncedSession:
     with _side(first, key) as one, _side(second, key) as two:
         if one is None or two is None:
             source, target = (two, first) if one is None else (one, second)
             if source is None:
                 return _skipped(key, "neither store has it")
-            result = _copied(
-                source, target, only[int(one is not None)], to_first=one is None, dry_run=dry_run
-            )
+            there, here = contents if one is None else (contents[1], contents[0])
+            result = _copied(source, target, there, here, to_first=one is None, dry_run=dry_run)
+            if result.action != "copied":
+                return result
         else:
             result = _both(one, two, dry_run=dry_run)
-    if result.action in ("skipped", "removed there") or (result.action == "same" and result.note):
+    if result.action == "skipped":
         return result
     return _with_folder(result, first, second, key, dry_run=dry_run)
 
@@ -328,25 +355,25 @@ def _require_session(side: _Side) -> None:
 
 
 def _copied(
-    source: _Side, target: Store, only: Collection[str], *, to_first: bool, dry_run: bool
+    source: _Side, target: Store, there: _Contents, here: _Contents, *, to_first: bool, dry_run: bool
 ) -> SyncedSession:
-    """Copy a session that the other store does not have; ``only`` are the keys that only that one has."""
+    """Copy a session that the other store does not have."""
     key = source.stored.key
     if isinstance(target, DatabaseStore):
         return _skipped_read_only(key, target)
     _require_session(source)
     if not source.size:
         return _skipped(key, f"it is empty in {source.store.name}")
-    if (elsewhere := _under_another_key(source, target, only)) is not None:
+    if (elsewhere := _under_another_key(source, target, there, here)) is not None:
         return SyncedSession(key=key, action="same", note=f"the other store has it as {elsewhere}")
-    if (removed := _removed_there(source, target)) is not None:
+    if (removed := _removed_there(source, target, there.trash)) is not None:
         return SyncedSession(key=key, action="removed there", note=removed)
     if not dry_run:
         _load(target, source.stored, key, _pieces(source.read, 0, source.size))
     return _report(key, "copied", source.size, to_first=to_first)
 
 
-def _under_another_key(source: _Side, target: Store, only: Collection[str]) -> str | None:
+def _under_another_key(source: _Side, target: Store, there: _Contents, here: _Contents) -> str | None:
     """Return the key under which a store has a session; the contents decide, not the names."""
     copy = _COPY(source.stored.key)
     if copy is not None:
@@ -360,18 +387,19 @@ def _under_another_key(source: _Side, target: Store, only: Collection[str]) -> s
                 common, rest = _compared(_linked(side, source.stored.key), source)
                 if common == source.size:  # the copy is all of it, or its beginning
                     return base if rest or common else None
-    for key in sorted(only):
+    same_size = (key for key, size in there.sizes.items() if size == source.size and key not in here.sizes)
+    for key in sorted(same_size):
         with _side(target, key) as side:
             if side is not None and side.size == source.size == _common(side, source):
                 return key
     return None
 
 
-def _removed_there(source: _Side, target: Store) -> str | None:
+def _removed_there(source: _Side, target: Store, trash: list[TrashItem]) -> str | None:
     """Return where the same bytes are in the trash of a store."""
     if not isinstance(target, ReadableTrash):
         return None
-    for item in target.trashed():
+    for item in trash:
         if item.size != source.size:
             continue
         with contextlib.suppress(BranchlineError, OSError), target.read_trashed(item.token) as read:
@@ -753,12 +781,12 @@ def _compared(pieces: Iterable[bytes], side: _Side) -> tuple[int, int]:
                 at += len(piece)
             else:
                 differs = True
-                at += _common_bytes(
-                    lambda start, size, kept=piece: kept[start : start + size],
-                    lambda start, size, kept=data: kept[start : start + size],
-                    min(len(piece), len(data)),
-                )
+                at += _common_bytes(_reader(piece), _reader(data), min(len(piece), len(data)))
     return at, total - at
+
+
+def _reader(data: bytes) -> Read:
+    return lambda start, size: data[start : start + size]
 
 
 def _from(pieces: Iterable[bytes], start: int) -> Iterator[bytes]:
