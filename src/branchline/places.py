@@ -7,10 +7,12 @@ keep theirs is said by their formats; :func:`known_places` puts it all together.
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
+from functools import cache
 
 import msgspec
 
@@ -18,13 +20,15 @@ from branchline._sha256 import sha256
 from branchline._user_directories import user_directory
 from branchline.entries import Header, json_codec
 from branchline.formats import BUILTIN_FORMATS, PI, Format, agent_name
-from branchline.plugins.formats import BrokenFormat, installed_formats
+from branchline.plugins.formats import BrokenFormat, format_named, installed_formats
 
 __all__ = [
     "NATIVE_AGENT",
     "KnownPlaces",
     "Place",
     "agent_names",
+    "archive_name",
+    "archive_number",
     "archive_root",
     "cache_directory",
     "confine",
@@ -35,6 +39,7 @@ __all__ = [
     "directory_name",
     "known_agent",
     "known_places",
+    "numbered_archive_name",
     "program_of",
     "resolve_cwd",
     "roots_of",
@@ -88,6 +93,54 @@ def sessions_root(environment: Mapping[str, str] | None = None, home: str | None
 def archive_root(agent: str, environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
     """The folder for copies of an agent's sessions that outlive the originals."""
     return os.path.join(data_directory(environment, home), "archive", agent)
+
+
+def archive_name(path: str, place: Place | None, agent: str) -> str:
+    """Return the path of the copy of a session, relative to the archive of its agent.
+
+    It is the path below the agent's usual folder; for a file anywhere else, in ``place`` or in none, it also
+    has a hash of that folder, so that no two originals share a copy. Patterns of the agent's files match it.
+    """
+    if place is not None:
+        inside = os.path.relpath(path, place.root)
+        if _usual_root(place.format, os.path.expanduser("~")) == place.root:
+            return inside
+        first, separator, rest = inside.partition(os.sep)
+        mark = f"~{_folder_hash(place.root)}"
+        return f"{first}{mark}/{rest}" if separator else f"{mark}/{first}"
+    folder, name = os.path.split(os.path.realpath(path))
+    mark = f"other-{_folder_hash(folder)}"
+    for pattern in format_named(agent).traits.file_patterns:
+        *folders, last = pattern.split("/")
+        if folders and folders[0] == "*" and fnmatch.fnmatchcase(name, last):
+            middle = ["_" if "*" in each or "?" in each else each for each in folders[1:]]
+            return "/".join((mark, *middle, name))
+    return f"{mark}/{name}"
+
+
+def numbered_archive_name(name: str, number: int) -> str:
+    """Return the name of a further copy of the same original, which does not continue the earlier ones."""
+    first, separator, rest = name.partition(os.sep)
+    return f"{first}~{number}{os.sep}{rest}" if separator else f"~{number}{os.sep}{first}"
+
+
+def archive_number(name: str) -> tuple[str, int]:
+    """Return the name of the first copy of an original, and the number of this one; 0 for the first."""
+    found = re.fullmatch(r"(?s)([^/]*)~([1-9]\d{0,5})/(.+)", name)
+    if found is None:
+        return name, 0
+    return f"{found[1]}/{found[3]}" if found[1] else found[3], int(found[2])
+
+
+@cache
+def _usual_root(format_: Format, home: str) -> str | None:
+    """The folder of an agent whose environment moves nothing."""
+    found = next(iter(format_.home.roots({}, home)), None)
+    return None if found is None else os.path.abspath(found)
+
+
+def _folder_hash(folder: str) -> str:
+    return sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def resolve_cwd(cwd: str | os.PathLike[str] | None = None) -> str:

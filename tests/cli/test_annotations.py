@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +251,178 @@ def test_archiving_again_copies_only_what_changed(run: Run, data: Any, transcrip
 
     assert made["unchanged"] is False
     assert Path(made["copy"]).read_bytes() == transcript.read_bytes()
+
+
+def subagent(transcript: Path, name: str = "agent-1") -> Path:
+    path = transcript.with_suffix("") / "subagents" / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(record("s1", None, content="Look at the keel", sessionId=CLAUDE, isSidechain=True))
+    return path
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file() and ".branchline" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_archiving_again_completes_the_companion_folder(data: Any, transcript: Path) -> None:
+    first = subagent(transcript)
+    (made,) = data("archive", CLAUDE)["sessions"]
+    folder = Path(made["copy"]).with_suffix("")
+    (folder / "subagents" / "agent-1.jsonl").write_bytes(first.read_bytes()[:7])  # as a killed copy leaves it
+
+    with first.open("ab") as file:
+        file.write(record("s2", "s1", "assistant", "It is long.", sessionId=CLAUDE))
+    subagent(transcript, "agent-2")
+    (transcript.with_suffix("") / "secret.txt").symlink_to("/etc/passwd")
+    (again,) = data("archive", CLAUDE)["sessions"]
+
+    assert (again["copy"], again["unchanged"], again["kept"]) == (made["copy"], False, [])
+    assert everything(folder / "subagents") == everything(transcript.with_suffix("") / "subagents")
+    assert not (folder / "secret.txt").exists()
+    assert data("archive", CLAUDE)["sessions"][0]["unchanged"] is True
+
+
+def test_a_list_warns_of_a_session_whose_companion_folder_is_not_archived(run: Run, transcript: Path) -> None:
+    run("archive", CLAUDE)
+    subagent(transcript)
+
+    assert "1 session will be deleted" in run("ls", "--all").stderr
+
+
+@pytest.mark.parametrize("how", ["shortened", "rewritten", "replaced"])
+def test_a_copy_that_the_original_does_not_continue_stays_beside_a_new_one(
+    how: str, run: Run, data: Any, transcript: Path
+) -> None:
+    before = transcript.read_bytes()
+    (made,) = data("archive", CLAUDE)["sessions"]
+    first, *rest = before.splitlines(keepends=True)
+    now = {
+        "shortened": first,
+        "rewritten": first.replace(b"zeppelin", b"airships") + b"".join(rest),
+        "replaced": record("z", None, content="Another one", sessionId=CLAUDE),
+    }[how]
+    transcript.write_bytes(now)
+
+    result = run("archive", CLAUDE)
+    with transcript.open("ab") as file:
+        file.write(b"\n")
+    (later,) = data("archive", CLAUDE)["sessions"]
+
+    assert f"kept: {made['copy']}" in result.stderr
+    assert Path(made["copy"]).read_bytes() == before
+    assert later["copy"] != made["copy"]
+    assert Path(later["copy"]).read_bytes() == now + b"\n"
+    assert data("archive", CLAUDE)["sessions"][0]["unchanged"] is True
+    transcript.unlink()
+    rows = data("ls", "--all", "--archived")["sessions"]
+    assert {row["path"] for row in rows} == {made["copy"], later["copy"]}
+
+
+def test_what_an_original_lost_is_found_in_its_copy_although_the_original_exists(
+    run: Run, data: Any, transcript: Path
+) -> None:
+    (made,) = data("archive", CLAUDE)["sessions"]
+    transcript.write_bytes(transcript.read_bytes().splitlines(keepends=True)[0])
+
+    assert made["copy"] in {row["path"] for row in data("ls", "--all")["sessions"]}
+    assert "It floats." in run("show", made["copy"]).stdout
+
+
+@pytest.mark.parametrize("content", [b"", None])
+def test_an_empty_or_unreadable_original_replaces_nothing(
+    content: bytes | None, run: Run, data: Any, transcript: Path
+) -> None:
+    (made,) = data("archive", CLAUDE)["sessions"]
+    before = Path(made["copy"]).read_bytes()
+    transcript.unlink()
+    transcript.write_bytes(content) if content is not None else transcript.mkdir()
+
+    run("archive", transcript, code=1)
+
+    assert Path(made["copy"]).read_bytes() == before
+    assert len(everything(Path(made["copy"]).parents[1])) == 1
+
+
+def test_originals_with_one_name_have_copies_of_their_own(data: Any, world: Path) -> None:
+    copies = []
+    for name in ("a", "b"):
+        (world / name).mkdir()
+        path = world / name / "session.jsonl"
+        path.write_bytes(record(name, None, content=f"I am {name}", sessionId=CLAUDE))
+        copies += data("archive", path)["sessions"]
+
+    assert [Path(one["copy"]).read_bytes() for one in copies] == [
+        (world / name / "session.jsonl").read_bytes() for name in ("a", "b")
+    ]
+    shutil.rmtree(world / "a")
+    rows = data("ls", "--all", "--archived")["sessions"]
+    assert {row["path"] for row in rows} == {one["copy"] for one in copies}
+
+
+def test_two_folders_of_one_agent_share_no_copy(
+    data: Any, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = data("archive", CLAUDE)["sessions"]
+    moved = tmp_path / "moved" / "projects" / transcript.parent.name / transcript.name
+    moved.parent.mkdir(parents=True)
+    moved.write_bytes(record("m", None, content="Elsewhere", sessionId=CLAUDE))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "moved"))
+
+    (second,) = data("archive", moved)["sessions"]
+
+    assert second["copy"] != first["copy"]
+    assert Path(first["copy"]).read_bytes() == transcript.read_bytes()
+    assert Path(second["copy"]).read_bytes() == moved.read_bytes()
+    assert str(moved) in {row["path"] for row in data("ls", "--all")["sessions"]}
+    assert second["copy"] not in {row["path"] for row in data("ls", "--all")["sessions"]}
+
+
+def test_a_copy_of_an_earlier_version_is_continued_where_it_is(
+    data: Any, world: Path, tmp_path: Path
+) -> None:
+    """It was named after the file alone."""
+    path = world / "session.jsonl"
+    path.write_bytes(record("a", None, content="one", sessionId=CLAUDE))
+    old = tmp_path / "home" / "archive" / "claude-code" / "other" / "session.jsonl"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(path.read_bytes())
+    with path.open("ab") as file:
+        file.write(record("b", "a", "assistant", "two", sessionId=CLAUDE))
+
+    (made,) = data("archive", path)["sessions"]
+
+    assert made["copy"] == str(old)
+    assert old.read_bytes() == path.read_bytes()
+    path.write_bytes(record("c", None, content="another", sessionId=CLAUDE))
+    (other,) = data("archive", path)["sessions"]
+    assert other["copy"] != str(old)
+    assert b"two" in old.read_bytes()
+
+
+def test_the_documents_of_a_session_are_archived_together(data: Any, tmp_path: Path) -> None:
+    name = "1794780450292_q14kk"
+    manifest = tmp_path / "person" / ".cline" / "data" / "sessions" / name / f"{name}.json"
+    messages = manifest.with_name(f"{name}.messages.json")
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text(json.dumps({"session_id": name, "cwd": "/p", "started_at": "2026-11-15T22:07:31Z"}))
+    said = {"id": "m1", "role": "user", "content": "Build a zeppelin", "ts": 1794780450820}
+    messages.write_text(json.dumps({"version": 1, "sessionId": name, "messages": [said]}))
+
+    (made,) = data("archive", manifest)["sessions"]
+
+    assert everything(Path(made["copy"]).parent) == everything(manifest.parent)
+
+
+def test_two_archives_at_once_lose_nothing(process: Any, transcript: Path) -> None:
+    for number in range(40):
+        subagent(transcript, f"agent-{number}")
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda _: process("archive", CLAUDE), range(3)))
+
+    assert [one.returncode for one in done] == [0, 0, 0]
+    copy = Path(done[0].stdout.decode().strip())
+    assert everything(copy.with_suffix("")) == everything(transcript.with_suffix(""))
 
 
 def test_our_own_sessions_are_not_archived(run: Run, talk: str) -> None:

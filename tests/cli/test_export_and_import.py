@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import entry_line
 from support import CORPUS
 
 EDGE = CORPUS / "pi" / "edge"
@@ -54,6 +55,155 @@ def test_an_export_covers_a_file_only_by_force(run, talk, world) -> None:
     run("export", talk, "-o", "out.jsonl", "--force")
     assert (world / "out.jsonl").read_bytes() != b"mine"
     assert [item.name for item in world.iterdir()] == ["out.jsonl"]
+
+
+# -- force ------------------------------------------------------------------------------------------------
+
+
+def made(path: Path, *extra: str) -> Path:
+    lines = [
+        '{"type":"session","version":3,"id":"made","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/x"}',
+        entry_line("e1", None, "user", "my token is ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"),
+        entry_line("b1", "e1", "assistant", "branch one"),
+        entry_line("b2", "e1", "assistant", "branch two"),
+        *extra,
+    ]
+    path.write_text("".join(line.rstrip("\n") + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("options", [[], ["--branch"], ["--format", "md"], ["--no-redact"]])
+@pytest.mark.parametrize("name", ["made.jsonl", "linked.jsonl", "hard.jsonl", "folder/made.jsonl"])
+def test_an_export_never_replaces_its_own_session_under_any_name(name, options, run, world) -> None:
+    source = made(world / "made.jsonl")
+    (world / "linked.jsonl").symlink_to("made.jsonl")
+    os.link(source, world / "hard.jsonl")
+    (world / "folder").symlink_to(world)
+    before = source.read_bytes()
+
+    result = run("export", source, *options, "-o", name, "--force", code=1)
+
+    assert "it is the session that is read; nothing was written" in result.stderr
+    assert source.read_bytes() == before
+    assert (world / "linked.jsonl").is_symlink()
+
+
+def test_a_database_is_never_replaced_by_an_export_nor_is_its_log(run, talk, world) -> None:
+    source = made(world / "made.jsonl")
+    run("new", "--store", "db.db", "--id", "one")
+    run("append", "one", "hello", "--store", "db.db")
+    (world / "old.db").write_bytes((world / "db.db").read_bytes())
+    (world / "old.db-wal").write_bytes(b"acknowledged")
+    before = {path.name: path.read_bytes() for path in world.glob("*.db*")}
+
+    for name in before:
+        said = run("export", source, "--format", "jsonl", "-o", name, "--force", code=1).stderr
+        assert "database; nothing was written" in said
+    run("export", "db.db#" + os.listdir(world)[0], "-o", "db.db", "--force", code=1)
+
+    assert {path.name: path.read_bytes() for path in world.glob("*.db*")} == before
+
+
+@pytest.mark.parametrize("kind", ["md", "jsonl", "html"])
+def test_a_session_that_force_replaces_is_named_and_restored_from_the_trash(kind, run, data, world) -> None:
+    source = made(world / "made.jsonl")
+    other = made(world / "other.jsonl", entry_line("x9", "b2", "user", "only here"))
+    (world / "other" / "subagents").mkdir(parents=True)
+    (world / "other" / "subagents" / "agent.jsonl").write_bytes(b"{}\n")
+    before = other.read_bytes()
+
+    told = data("export", source, "--format", kind, "-o", other, "--force")
+
+    assert Path(told["replaced"]).read_bytes() == before
+    other.rename(world / "away.jsonl")
+    run("restore", "other", "--store", world)
+    assert other.read_bytes() == before
+    assert (world / "other" / "subagents" / "agent.jsonl").exists()
+    assert "is in the trash: " in run("export", source, "-o", other, "--force").stderr
+
+
+def test_a_page_that_holds_a_session_goes_to_the_trash_and_comes_back_under_its_name(
+    run, data, world
+) -> None:
+    source = made(world / "made.jsonl")
+    run("export", source, "-o", "page.html")
+    before = (world / "page.html").read_bytes()
+
+    run("export", source, "--format", "md", "-o", "page.html", "--force")
+    (world / "page.html").unlink()
+    told = data("restore", "--store", world)
+
+    assert (world / "page.html").read_bytes() == before
+    assert told["path"] == str(world / "page.html")
+
+
+def test_an_older_export_of_the_same_lines_is_replaced_without_a_trash(run, data, world) -> None:
+    source = made(world / "made.jsonl")
+    run("export", source, "-o", "out.jsonl")
+    with source.open("a") as file:
+        file.write(entry_line("b3", "b2", "user", "later") + "\n")
+
+    told = data("export", source, "-o", "out.jsonl", "--force")
+
+    assert "replaced" not in told
+    assert not (world / ".branchline" / "trash").exists()
+    assert len(lines_of(world / "out.jsonl")) == 5
+
+
+def test_force_replaces_no_link_and_no_folder(run, world) -> None:
+    source = made(world / "made.jsonl")
+    (world / "notes.md").write_text("mine")
+    (world / "link.md").symlink_to("notes.md")
+
+    run("export", source, "-o", "link.md", "--force", code=1)
+
+    assert (world / "notes.md").read_text() == "mine"
+    assert (world / "link.md").is_symlink()
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_a_pipe_is_written_to_and_stays_a_pipe(options, run, world) -> None:
+    source = made(world / "made.jsonl")
+    os.mkfifo(world / "pipe")
+    with subprocess.Popen(["cat", world / "pipe"], stdout=subprocess.PIPE) as reader:
+        run("export", source, "--format", "md", "-o", "pipe", *options)
+        read, _ = reader.communicate(timeout=20)
+
+    assert b"branch two" in read
+    assert stat.S_ISFIFO((world / "pipe").stat().st_mode)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+@pytest.mark.parametrize(("minor", "code"), [(3, 0), (7, 1)])
+def test_a_device_is_written_to_and_stays_a_device(minor, code, run, world) -> None:
+    source = made(world / "made.jsonl")
+    try:
+        os.mknod(world / "device", stat.S_IFCHR | 0o600, os.makedev(1, minor))
+    except PermissionError:
+        pytest.skip("this container may not make devices")
+
+    run("export", source, "-o", "device", "--force", code=code)
+
+    assert stat.S_ISCHR((world / "device").stat().st_mode)
+
+
+def test_a_session_is_not_appended_to_itself_by_the_shell(process, world) -> None:
+    source = made(world / "made.jsonl")
+    before = source.read_bytes()
+
+    with source.open("ab") as out:
+        done = process("export", source, stdout=out, stderr=subprocess.PIPE)
+
+    assert done.returncode == 1
+    assert source.read_bytes() == before
+
+
+def test_standard_output_under_its_path_is_standard_output(process, world) -> None:
+    source = made(world / "made.jsonl")
+    with (world / "out").open("wb") as out:
+        assert process("export", source, "-o", "/dev/stdout", "--force", stdout=out).returncode == 0
+
+    assert len(lines_of(world / "out")) == 4
 
 
 def test_an_export_into_a_directory_takes_the_name_of_the_session(data, talk, tmp_path) -> None:
@@ -413,3 +563,41 @@ def test_trajectories_leave_and_return(run, data, talk, tmp_path):
     run("export", talk, "--each", "branch", code=2)
     listed = data("export", talk, "--format", "sharegpt", "--each", "branch", "-o", f"{tmp_path}/more/")
     assert len(listed["files"]) == 2
+
+
+def test_an_export_counts_the_lines_that_it_leaves_out(run, data, world) -> None:
+    source = CORPUS / "claude-code" / "found" / "requests.jsonl"
+    run("import", source, "--store", "s.db")
+    (row,) = data("ls", "--store", "s.db")["sessions"]
+
+    said = run("export", row["path"], "--no-redact", "-o", "back.jsonl").stderr
+
+    assert "left out 3 lines that its agent keeps to itself" in said
+    assert "left out 3 lines" in run("export", source).stderr
+    assert data("export", source, "-o", "page.html")["withheld"] == 3
+    kept = set((world / "back.jsonl").read_bytes().splitlines())
+    assert len(set(source.read_bytes().splitlines()) - kept) == 3
+
+
+def test_an_import_of_a_continued_rollout_counts_what_it_adds(run, world) -> None:
+    folder = CORPUS / "codex" / "synthetic" / "threads" / "sessions" / "2026" / "09" / "02"
+    source = folder / "rollout-2026-09-02T10-00-00-019f1000-0000-7000-8000-000000000010.jsonl"
+
+    result = run("import", source, "--store", "here")
+
+    (copy,) = (world / "here").glob("*.jsonl")
+    assert copy.stat().st_size > source.stat().st_size
+    assert "from the files that it continues" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "import", "check"])
+def test_a_packed_file_that_cannot_be_read_is_told_by_its_fault(command, run, world) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    packed = zstandard.ZstdCompressor().compress(made(world / "made.jsonl").read_bytes())
+    (world / "other.jsonl.zst").write_bytes(packed)
+    (world / "cut.jsonl.zst").write_bytes(packed[:-20])
+    (world / "nothing.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(b""))
+
+    assert "it is compressed, but not a Codex rollout" in run(command, "other.jsonl.zst", code=1).output
+    assert "is cut off" in run(command, "cut.jsonl.zst", code=1).output
+    assert "empty" in run(command, "nothing.jsonl.zst", code=1).output

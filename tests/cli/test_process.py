@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
+from cli.conftest import entry_line
 from support import CORPUS
 
 EDGE = CORPUS / "pi" / "edge"
@@ -251,3 +252,54 @@ def test_two_programs_that_append_at_once_both_succeed(program, talk, data) -> N
     assert [child.wait(60) for child in children] == [0, 0, 0, 0]
     texts = [row["text"] for row in data("tree", talk)["rows"]]
     assert {f"user: message {number}" for number in range(4)} <= set(texts)
+
+
+WRITING = {
+    "export": ["export", "big.jsonl", "--no-redact", "-o", "out/big.jsonl"],
+    "export --force": ["export", "big.jsonl", "--no-redact", "-o", "out/old.jsonl", "--force"],
+    "page": ["export", "big.jsonl", "--no-redact", "-o", "out/big.html"],
+    "import": ["import", "big.jsonl", "--store", "out"],
+    "database": ["import", "big.jsonl", "--store", "out/new.db"],
+    "convert": ["convert", "big.jsonl", "--to", "zot", "-o", "out/zot.jsonl"],
+    "sync": ["sync", "here", "out", "--yes"],
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("words", WRITING.values(), ids=WRITING)
+def test_a_signal_leaves_no_temporary_file(words, number, program, world) -> None:
+    head = '{"type":"session","version":3,"id":"big","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/x"}\n'
+    lines = (entry_line(f"e{n}", f"e{n - 1}" if n else None, "user", "word " * 200) for n in range(30_000))
+    (world / "big.jsonl").write_text(head + "".join(line + "\n" for line in lines))
+    for name in ("here", "out"):
+        (world / name).mkdir()
+    (world / "here" / "big.jsonl").hardlink_to(world / "big.jsonl")
+    (world / "out" / "old.jsonl").write_bytes(b"old\n")
+
+    child = subprocess.Popen([*program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while child.poll() is None and time.monotonic() < end:
+        if any(name.startswith(".") and name != ".branchline" for name in os.listdir(world / "out")):
+            child.send_signal(number)
+            break
+        time.sleep(0.001)
+    _, said = child.communicate(timeout=60)
+
+    assert child.returncode in (0, {signal.SIGINT: 130}.get(number, 128 + number))
+    assert b"Traceback" not in said
+    left = set(os.listdir(world / "out")) - {".branchline"}
+    assert not [name for name in left if name.startswith(".")]
+    if child.returncode:
+        assert left <= {"old.jsonl", "new.db", "new.db-wal", "new.db-shm", "new.db-locks"}
+        assert (world / "out" / "old.jsonl").read_bytes() == b"old\n"
+
+
+def test_nohup_is_respected(program, world) -> None:
+    """A signal that the parent ignores stays ignored."""
+    words = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *program, "ls"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        time.sleep(0.05)
+        child.send_signal(signal.SIGHUP)
+        child.communicate(timeout=30)
+
+    assert child.returncode == 0

@@ -165,7 +165,7 @@ SCHEMAS = {
     ("man",): {"schema", "page"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("share", "talk", "-o", "talk.html"): {"schema", "session", "path", "size", "redacted"},
-    ("sync", "one.db", "other.db"): {"schema", "written", "sessions"},
+    ("sync", ".", "other.db"): {"schema", "written", "sessions"},
     ("store", "status", "."): {
         "schema",
         "name",

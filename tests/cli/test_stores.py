@@ -163,3 +163,31 @@ def test_a_sync_into_a_new_file_backs_up_a_database_that_is_written_to(run, tmp_
 
     assert "later" in run("show", "talk", "--store", tmp_path / "backup.db").stdout
     assert "none damaged" in run("check", "--store", tmp_path / "backup.db").stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["nowhere", "here"], ["here", "nowhere"], ["here", "no/store.db"], ["no.db", "here"]]
+)
+def test_a_sync_with_a_path_that_does_not_exist_is_a_usage_error(words, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    run("new", "--id", "one", "--store", tmp_path / "here")
+    before = sorted(tmp_path.rglob("*"))
+
+    said = run("sync", *words, "--yes", code=2).stderr
+
+    assert "no such store: no" in said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_own_library_is_synced_with_its_folders(run, talk, tmp_path):
+    (tmp_path / "stick").mkdir()
+    own = tmp_path / "home" / "sessions"
+
+    planned = run("sync", own, tmp_path / "stick")
+    run("sync", own, tmp_path / "stick", "--yes")
+
+    assert "1 session, 0 the same; --yes writes" in planned.stderr
+    (copied,) = (tmp_path / "stick").rglob("*_talk.jsonl")
+    assert copied.read_bytes() == (own / copied.relative_to(tmp_path / "stick")).read_bytes()
+    assert "1 session, 1 the same" in run("sync", own, tmp_path / "stick", "--yes").stderr

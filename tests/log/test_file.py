@@ -409,15 +409,20 @@ def test_a_directory_that_may_not_be_written_makes_a_log_read_only(open_tree):
     assert os.listdir(open_tree) == ["s.jsonl"]
 
 
-def test_a_sidecar_folder_that_is_a_link_is_not_followed(session, tmp_path):
+@pytest.mark.parametrize("name", [".branchline", ".branchline/locks"])
+def test_a_sidecar_folder_that_is_a_link_is_not_followed(session, tmp_path, name):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (tmp_path / ".branchline").symlink_to(elsewhere)
+    (elsewhere / "locks").mkdir()
+    if "/" in name:
+        (tmp_path / ".branchline").mkdir()
+    (tmp_path / name).symlink_to(elsewhere / "locks" if "/" in name else elsewhere)
 
     with FileLog(session) as log, pytest.raises(NotSaved, match="not a directory"):
         append(log, b"{}\n")
 
-    assert os.listdir(elsewhere) == []
+    assert os.listdir(elsewhere) == ["locks"]
+    assert os.listdir(elsewhere / "locks") == []
     assert session.read_bytes() == b'{"n":0}\n'
 
 

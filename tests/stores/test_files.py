@@ -337,6 +337,36 @@ def test_a_link_in_the_place_of_our_hidden_folder_is_not_followed(store, tmp_pat
     assert content(store, "one") == LINE
 
 
+@pytest.mark.parametrize("linked", ["file", "folder", "trash", "manifest"])
+def test_a_link_planted_in_the_trash_is_neither_listed_nor_restored(store, tmp_path, linked):
+    (tmp_path / "secret.jsonl").write_bytes(LINE)
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "pw.jsonl").write_bytes(LINE)
+    trash = os.path.join(store.directory, ".branchline", "trash")
+    token = "20260101T000000-aaaaaaaa"
+    os.makedirs(os.path.dirname(trash))
+    if linked == "trash":
+        (tmp_path / token).mkdir()
+        (tmp_path / token / "pw.jsonl").write_bytes(LINE)
+        os.symlink(tmp_path, trash)
+    elif linked == "folder":
+        os.mkdir(trash)
+        os.symlink(tmp_path / "private", os.path.join(trash, token))
+    else:
+        os.makedirs(os.path.join(trash, token))
+        os.symlink(tmp_path / "secret.jsonl", os.path.join(trash, token, "pw.jsonl"))
+    if linked == "manifest":
+        with open(os.path.join(trash, token, "manifest.json"), "w") as file:
+            file.write('{"key": "pw", "link": "somewhere else"}')
+
+    assert store.trashed() == []
+    with pytest.raises(LogError if linked == "trash" else SessionNotFound):
+        store.restore(token)
+
+    assert store.scan().found == []
+    assert (tmp_path / "private" / "pw.jsonl").exists()
+
+
 # -- the trash --------------------------------------------------------------------------------------------------
 
 

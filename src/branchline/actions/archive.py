@@ -1,21 +1,30 @@
 """Archive sessions that their agent will delete.
 
 A copy is stored in our own data directory, below the name of the agent and in the same folders as the
-original. While the original exists, it is listed; afterwards lists and searches find the copy.
+original, with the files that belong to the session: its companion folder and the other documents of an agent
+that keeps several. While the original exists, it is listed; afterwards lists and searches find the copy.
+
+A copy only grows. If its bytes are not the beginning of the original, because that was shortened, rewritten
+or replaced by another session, it stays, a further copy is made, and the result names both.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from branchline import places
-from branchline.errors import BranchlineError, NotASession, NotSupported, SessionNotFound
-from branchline.log import create_directory, replace_file
-from branchline.stores.companion_folders import companion_folder, copy_folder
+from branchline.errors import BranchlineError, NotASession, NotSaved, NotSupported, SessionNotFound
+from branchline.log import SYSTEM, create_directory, replace_file, write_file
+from branchline.log.locks import FileLock
+from branchline.log.system import describe_oserror
+from branchline.plugins.formats import format_named
+from branchline.stores.companion_folders import CompanionFile, companion_folder, files_in_folder, read_pieces
 from branchline.stores.sources import address_in
 from branchline.stores.whole_sessions import earlier_files
 from branchline.views.session_row import SessionRow
@@ -23,8 +32,8 @@ from branchline.views.session_row import SessionRow
 __all__ = ["ArchiveResult", "archive_sessions", "unarchived"]
 
 _CHUNK = 1 << 20
-_Roots = dict[str, list[str]]
-"""The session directories of each agent, looked up once."""
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_LOCK_SECONDS = 600.0
 
 
 class ArchiveResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,62 +44,81 @@ class ArchiveResult(msgspec.Struct, frozen=True, kw_only=True):
     copy: str | None = None
     """The path of the copy; None if there is none."""
     unchanged: bool = False
-    """Whether the copy already existed, with the same size and at least as new."""
+    """Whether the copy already existed, with all files of the session and the same bytes."""
+    kept: tuple[str, ...] = ()
+    """Earlier copies that their files no longer continue, and that stay as they are."""
     problem: str | None = None
 
 
 def archive_sessions(rows: Iterable[SessionRow]) -> list[ArchiveResult]:
-    """Copy sessions into the archive; a copy that is older than its session is replaced."""
-    roots: _Roots = {}
-    return [_archived(row, roots) for row in rows]
+    """Copy sessions into the archive; a copy that its session continues is completed."""
+    return [_archived(row) for row in rows]
 
 
 def unarchived(rows: Iterable[SessionRow]) -> list[SessionRow]:
-    """Return the sessions of which the archive has no copy, or an older one."""
-    roots: _Roots = {}
-    return [row for row in rows if not _has_copy(row, roots)]
+    """Return the sessions of which the archive has no copy, or an older one. No content is compared."""
+    return [row for row in rows if not _has_copy(row)]
 
 
-def _has_copy(row: SessionRow, roots: _Roots) -> bool:
+def _has_copy(row: SessionRow) -> bool:
     try:
         path = _file_of(row)
-        return _is_copied(_place_for(row, path, roots), os.stat(path))
+        copies, root = _copies(row, path), places.archive_root(_agent(row))
+        target = next(filter(os.path.lexists, copies), copies[0])
+        return all(_looks_copied(file, target, root) for file in _files(row, path))
     except (OSError, NotSupported, SessionNotFound):
         return False
 
 
-def _archived(row: SessionRow, roots: _Roots) -> ArchiveResult:
+def _looks_copied(file: CompanionFile, target: str, root: str) -> bool:
+    source = os.stat(file.path)
+    copied = os.stat(_latest(file.beside(target), root)[0])
+    return copied.st_size == source.st_size and copied.st_mtime_ns >= source.st_mtime_ns
+
+
+def _archived(row: SessionRow) -> ArchiveResult:
     try:
         path = _file_of(row)
-        target = _place_for(row, path, roots)
-        copied = [
-            _copy(part, _place_for(row, part, roots))
-            for part in (*_earlier_parts(path), path)  # itself last: a copy without its beginning is no copy
-        ]
+        root = places.archive_root(_agent(row))
+        create_directory(root)
+        lock = FileLock(os.path.join(root, "copies"), (0, 0), name=root, timeout=_LOCK_SECONDS, system=SYSTEM)
+        owner = object()
+        lock.acquire(owner)
+        try:
+            return _copied(row, path, root)
+        finally:
+            lock.release(owner)
+            lock.close()
     except (OSError, BranchlineError) as problem:
-        return ArchiveResult(session=row.id, path=row.path, problem=str(problem))
-    return ArchiveResult(session=row.id, path=path, copy=target, unchanged=not any(copied))
+        why = describe_oserror(problem) if type(problem) is OSError else str(problem)
+        return ArchiveResult(session=row.id, path=row.path, problem=why)
 
 
-def _earlier_parts(path: str) -> list[str]:
-    """Return the other files that hold the beginning of a session; none of one that cannot be read."""
-    try:
-        return earlier_files(path)
-    except NotASession:
-        return []
+def _copied(row: SessionRow, path: str, root: str) -> ArchiveResult:
+    """Copy the files of a session, the session itself last: a copy that is listed is complete."""
+    target = _target(path, _copies(row, path))
+    if os.stat(path).st_size == 0:
+        kept = f"; its copy {target} stays as it is" if os.path.lexists(target) else ""
+        raise NotSaved(f"{path} is empty{kept}")
+    made = [
+        _copy(file, file.beside(_target(part, _copies(row, part))), root)
+        for part in (*_earlier_parts(path), path)
+        for file in reversed(_files(row, part))
+    ]
+    return ArchiveResult(
+        session=row.id,
+        path=path,
+        copy=made[-1].path,
+        unchanged=not any(one.changed for one in made),
+        kept=tuple(one.kept for one in reversed(made) if one.kept is not None),
+    )
 
 
-def _copy(path: str, target: str) -> bool:
-    """Copy a file and its folder; return False if the copy is there already."""
-    status = os.stat(path)
-    if _is_copied(target, status):
-        return False
-    create_directory(os.path.dirname(target))
-    replace_file(target, _content(path), backup=False)
-    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    if companion_folder(path) is not None and companion_folder(target) is None:
-        copy_folder(path, target)
-    return True
+# -- the files of a session -------------------------------------------------------------------------------
+
+
+def _agent(row: SessionRow) -> str:
+    return row.agent or row.format or "pi"
 
 
 def _file_of(row: SessionRow) -> str:
@@ -112,31 +140,116 @@ def _file_of(row: SessionRow) -> str:
     return path
 
 
-def _content(path: str) -> Iterator[bytes]:
-    """Read a file in chunks, uninterpreted."""
-    with open(path, "rb") as file:
-        while data := file.read(_CHUNK):
-            yield data
+def _files(row: SessionRow, path: str) -> list[CompanionFile]:
+    """Return the files of a session: its own first, then those of its folder, and its other documents."""
+    found = [CompanionFile(path, "", path)]
+    if companion_folder(path) is not None:
+        found += files_in_folder(path)
+    documents = format_named(row.format).documents if row.format else None
+    here = os.path.dirname(path)
+    known = {file.path for file in found}
+    for other in () if documents is None else documents.companions(path):
+        inside = os.path.relpath(other, here)
+        if other not in known and not inside.startswith(os.pardir):
+            with contextlib.suppress(OSError):
+                if stat.S_ISREG(os.lstat(other).st_mode):
+                    found.append(CompanionFile(other, inside, path))
+    return found
 
 
-def _place_for(row: SessionRow, path: str, roots: _Roots) -> str:
-    """Return the path of the copy: below the archive as the original is below the agent's own root."""
-    agent = row.agent or row.format or "pi"
-    if agent not in roots:
-        found = places.known_places(agents=[agent]).places
-        roots[agent] = [place.root for place in found if not place.is_archive]
-    inside = [root for root in roots[agent] if path.startswith(root + os.sep)]
-    below = (
-        os.path.relpath(path, max(inside, key=len))
-        if inside
-        else os.path.join("other", os.path.basename(path))
-    )
-    return os.path.join(places.archive_root(agent), below)
-
-
-def _is_copied(target: str, status: os.stat_result) -> bool:
+def _earlier_parts(path: str) -> list[str]:
+    """Return the other files that hold the beginning of a session; none of one that cannot be read."""
     try:
-        copied = os.stat(target)
-    except OSError:
-        return False
-    return copied.st_size == status.st_size and copied.st_mtime_ns >= status.st_mtime_ns
+        return earlier_files(path)
+    except NotASession:
+        return []
+
+
+# -- where copies are -------------------------------------------------------------------------------------
+
+
+def _copies(row: SessionRow, path: str) -> list[str]:
+    """Return the path of the copy, then the one that earlier versions gave it."""
+    agent = _agent(row)
+    found = places.known_places(agents=[agent]).places
+    inside = [place for place in found if not place.is_archive and path.startswith(place.root + os.sep)]
+    root = archive = places.archive_root(agent)
+    names = [places.archive_name(path, max(inside, key=lambda place: len(place.root), default=None), agent)]
+    if inside:
+        root = max((place.root for place in inside), key=len)
+        names.append(os.path.relpath(path, root))
+    else:
+        names.append(os.path.join("other", os.path.basename(path)))
+    return [os.path.join(archive, name) for name in dict.fromkeys(names)]
+
+
+def _target(path: str, copies: list[str]) -> str:
+    """Return where a session is copied to: a copy of an earlier version is continued where it is."""
+    first, *earlier = copies
+    if os.path.lexists(first):
+        return first
+    return next((copy for copy in earlier if os.path.isfile(copy) and _begins(copy, path)), first)
+
+
+# -- copying ----------------------------------------------------------------------------------------------
+
+
+class _NotContinued(Exception):
+    """The kept bytes are not the beginning of the new ones."""
+
+
+class _Copy(NamedTuple):
+    path: str
+    changed: bool
+    kept: str | None = None
+    """The earlier copy, if the file does not continue it."""
+
+
+def _copy(file: CompanionFile, first: str, root: str) -> _Copy:
+    """Complete the latest copy of a file, or make a further one if the file does not continue it."""
+    with file.opened() as descriptor:
+        status = os.fstat(descriptor)
+        copy, following = _latest(first, root)
+        kept = None
+        if os.path.lexists(copy):
+            if status.st_size == 0 or _same(descriptor, copy):
+                return _Copy(copy, changed=False)
+        else:
+            create_directory(os.path.dirname(copy))
+
+        def require_beginning(finished: str) -> None:
+            if os.path.lexists(copy) and not _begins(copy, finished):
+                raise _NotContinued
+
+        try:
+            replace_file(copy, read_pieces(descriptor), backup=False, check=require_beginning)
+        except _NotContinued:
+            copy, kept = following, copy
+            write_file(copy, read_pieces(descriptor))
+        os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+        return _Copy(copy, changed=True, kept=kept)
+
+
+def _latest(first: str, root: str) -> tuple[str, str]:
+    """Return the latest of the numbered copies of a file, and the path of the one that would follow."""
+    name = os.path.relpath(first, root)
+    latest, number = first, 1
+    while os.path.lexists(following := os.path.join(root, places.numbered_archive_name(name, number))):
+        latest, number = following, number + 1
+    return latest, following
+
+
+def _same(descriptor: int, copy: str) -> bool:
+    with open(copy, "rb") as kept:
+        if os.fstat(kept.fileno()).st_size != os.fstat(descriptor).st_size:
+            return False
+        return all(kept.read(len(data)) == data for data in read_pieces(descriptor)) and not kept.read(1)
+
+
+def _begins(copy: str, path: str) -> bool:
+    """Return whether the bytes of a copy are the beginning of a file."""
+    with open(copy, "rb") as kept, open(os.open(path, _READ), "rb") as file:
+        while data := kept.read(_CHUNK):
+            if file.read(len(data)) != data:
+                return False
+    return True

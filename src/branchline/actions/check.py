@@ -145,7 +145,11 @@ def stored_findings(log: Content, transcript: EntryLog) -> list[Finding]:
     found, saved = log.check_rows(), log.saved_index()
     if saved is not None and all(severity(one.kind) == "note" for one in found):
         covered, body = saved
-        kept = None if covered > log.size() else EntryLog(transcript.format, log.read, transcript.name, saved=body)
+        kept = (
+            None
+            if covered > log.size()
+            else EntryLog(transcript.format, log.read, transcript.name, saved=body)
+        )
         if kept is None or (kept.is_restored and _links(kept) != _links(transcript)):
             message = "the saved tree differs from the lines"
             found.append(Finding(kind="rows", message=message))

@@ -13,7 +13,7 @@ import msgspec
 
 from branchline import places
 from branchline.actions.document_import import import_document
-from branchline.actions.output_file import output_directory, require_new_path, write_new
+from branchline.actions.output_file import output_directory, require_new_path, write_new, write_output
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
@@ -32,8 +32,7 @@ from branchline.places import NATIVE_AGENT
 from branchline.plugins.formats import format_named
 from branchline.session import Session
 from branchline.session.forks import fork_position, time_after
-from branchline.session.locator import record_title, store_of, written_format
-from branchline.stores import check_key
+from branchline.session.locator import new_file_name, record_title, store_of, written_format
 
 __all__ = [
     "TARGETS",
@@ -139,7 +138,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
                 f"cannot write several branches to {path}: with the same id they have one name"
             )
         if not request.install or target.imports is None:
-            require_new_path(path)
+            require_new_path(path, streams=_is_named(request))
         made[path] = converted
     files = []
     for path, converted in made.items():
@@ -164,6 +163,11 @@ def _drops_messages(target: str, fidelity: Fidelity) -> NotSupported:
         f"{target} would lack {number} {'message' if number == 1 else 'messages'} of the path ({reasons}); "
         "nothing was written. Option --lossy (in Python lossy=True) writes the rest"
     )
+
+
+def _is_named(request: ConvertRequest) -> bool:
+    """Return whether the user named the file itself."""
+    return not request.install and not _takes_several(request)
 
 
 def _takes_several(request: ConvertRequest) -> bool:
@@ -216,7 +220,7 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
 
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
-    name = check_key(target.home.file_key(header)) + target.traits.suffix
+    name = new_file_name(target, header)
     if request.install and target.imports is not None:
         return name  # the import command of the agent chooses the place
     if request.install:
@@ -250,6 +254,8 @@ def _written(request: ConvertRequest, target: Format, path: str, made: Converted
     data = made.data if target.imports is None else target.imports.document(made.data)
     if request.install and target.imports is not None:
         path = import_document(target, data, made.header)
+    elif _is_named(request):
+        write_output(path, data)
     else:
         write_new(path, data)
     resume, problems = _resume(request.to, path, made.header) if request.install else (None, ())

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, assert_never
 
 import msgspec
 
-from branchline.actions.output_file import output_directory, write_new
+from branchline.actions.output_file import files_of, output_directory, write_output
 from branchline.actions.redactor import Choices, Redaction, Redactor
 from branchline.actions.reduced_lines import Omissions, reduced_lines
 from branchline.actions.single_file import page_of, page_parts, require_same_tree, scan_page
@@ -114,6 +114,8 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     redacted: tuple[Redaction, ...] | None
     """What was replaced; None if redaction was off."""
+    withheld: int = 0
+    """As for :class:`ExportResult`."""
 
 
 class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,8 +128,12 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     branch: bool
     redacted: tuple[Redaction, ...] | None
     """What was replaced; None if redaction was off."""
+    withheld: int = 0
+    """Lines of the session file that are never exported, such as the requests that Claude Code records."""
     leaf: str | None = None
     """The last entry of an exported path."""
+    replaced: str | None = None
+    """Where the replaced session is in the trash; None if nothing that would be lost was replaced."""
 
     @property
     def secrets(self) -> int:
@@ -143,9 +149,10 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
 def _stem(session: Session) -> str:
     """The file name of an export without its extension; some agents name only the folder of a session."""
     file = session.file
-    if file is None or not os.path.isfile(file):
-        return session.key
-    return session.transcript.format.traits.key_of(file)
+    key = session.key
+    if file is not None and os.path.isfile(file):
+        key = session.transcript.format.traits.key_of(file)
+    return key if is_key(key) else "session"  # a database may hold any text as a key
 
 
 def export(
@@ -159,15 +166,20 @@ def export(
 
     A path that ends with a slash is a directory; it is created if it does not exist.
 
-    Raises FileExists if the path is taken, unless ``force`` replaces the file; NotSupported if the session
-    cannot be exported in this form; SecretsLeft if secrets are left after redaction. Then nothing is written.
+    A pipe or a character device is written to. With ``force``, a regular file is replaced; a session with
+    lines that the export lacks goes to the trash first.
+
+    Raises FileExists if the path is taken; NotSaved if ``force`` would replace the session itself, a database
+    or anything but a regular file; NotSupported if the session cannot be exported in this form; SecretsLeft
+    if secrets are left after redaction. Then nothing is written.
     """
     target = os.path.abspath(os.path.expanduser(path))
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
     draft = _draft(session, request, "" if names_directory else target)
-    if (directory := output_directory(path)) is not None:
+    directory = output_directory(path)
+    if directory is not None:
         target = os.path.join(directory, _stem(session) + _ending(session, draft.format))
-    return _written(session, target, request, draft, force=force)
+    return _written(session, target, request, draft, force=force, streams=directory is None)
 
 
 def export_branches(
@@ -210,18 +222,27 @@ def _ending(session: Session, format_: ExportFormat) -> str:
 
 
 def _written(
-    session: Session, target: str, request: ExportRequest, draft: _Draft, *, force: bool
+    session: Session,
+    target: str,
+    request: ExportRequest,
+    draft: _Draft,
+    *,
+    force: bool,
+    streams: bool = False,
 ) -> ExportResult:
     check = None if draft.redactor.off else functools.partial(_scan, session, draft)
-    write_new(target, draft.pieces, check=check, force=force)
+    sources = files_of(session)
+    written = write_output(target, draft.pieces, check=check, force=force, streams=streams, sources=sources)
     return ExportResult(
         session=session.id,
         path=target,
-        size=os.path.getsize(target),
+        size=written.size,
         format=draft.format,
         branch=draft.branch,
         redacted=draft.redacted,
+        withheld=_withheld(session, draft),
         leaf=request.entry,
+        replaced=written.replaced,
     )
 
 
@@ -231,7 +252,19 @@ def render(session: Session, request: ExportRequest, *, name: str = "") -> Rende
     data = b"".join(draft.pieces)
     with _explained(session):
         draft.redactor.require_clean(_parts(draft.format, data))
-    return Rendered(format=draft.format, branch=draft.branch, data=data, redacted=draft.redacted)
+    return Rendered(
+        format=draft.format,
+        branch=draft.branch,
+        data=data,
+        redacted=draft.redacted,
+        withheld=_withheld(session, draft),
+    )
+
+
+def _withheld(session: Session, draft: _Draft) -> int:
+    """Count the lines that a copy of the whole session lacks."""
+    whole = draft.format in ("jsonl", "html") and not draft.branch
+    return len(session.transcript.reading.withheld) if whole else 0
 
 
 class _Draft(NamedTuple):

@@ -42,6 +42,8 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """False if the file was already in the library."""
     findings: int = 0
     """The number of findings in the source; damage is copied too."""
+    added: int = 0
+    """Bytes that are in other files of the session, and were copied from there."""
 
 
 def import_file(
@@ -167,7 +169,15 @@ def _result(source: Session, path: str, session_id: str, *, copied: bool = True)
         source=str(source.file),
         copied=copied,
         findings=len(source.findings),
+        added=_bytes_elsewhere(source) if copied else 0,
     )
+
+
+def _bytes_elsewhere(source: Session) -> int:
+    """Count the bytes of a rollout that are in the rollouts that it continues."""
+    if source.file is None or not source.file.endswith(SUFFIXES) or not os.path.isfile(source.file):
+        return 0
+    return max(0, len(source.transcript.bytes_between(0, None)) - os.path.getsize(source.file))
 
 
 def _lies_in(source: Session, directory: str) -> bool:

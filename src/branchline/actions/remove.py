@@ -123,7 +123,11 @@ def restore(name: str | None = None, *, directory: _Path | None = None) -> Resto
     """
     library, token = _holder(name, directory)
     key = library.restore(token)
-    return RestoredSession(key=key, path=library.path_of(key))
+    path = library.path_of(key)
+    # A file that was replaced comes back under its whole name, which may not be that of a session.
+    if path is None and os.path.isfile(named := os.path.join(library.name, key)):
+        path = named
+    return RestoredSession(key=key, path=path)
 
 
 def trash(*, directory: _Path | None = None) -> tuple[TrashedSession, ...]:

@@ -72,17 +72,31 @@ def is_only_ours(file: FoundFile) -> bool:
 
 
 def originals_first(files: Collection[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
-    """Yield the files without archived copies of existing ones."""
-    originals = {_place_in_agent(file) for file in files if not file.place.is_archive}
+    """Yield the files without the latest archived copies of existing ones, unless a copy is longer."""
+    originals: dict[tuple[str, str], int] = {}
+    agents = {file.place.agent for file in files if file.place.is_archive}
     for file in files:
-        if file.place.is_archive and _place_in_agent(file) in originals:
+        agent = file.place.agent
+        if agent in agents and not file.place.is_archive:
+            size = file.stored.size
+            for name in (_name_in(file), places.archive_name(file.path, file.place, agent)):
+                originals[agent, name] = max(size, originals.get((agent, name), 0))
+    latest: dict[tuple[str, str], int] = {}
+    for file in files:
+        if file.place.is_archive:
+            name, number = places.archive_number(_name_in(file))
+            latest[file.place.agent, name] = max(number, latest.get((file.place.agent, name), 0))
+    for file in files:
+        name, number = places.archive_number(_name_in(file)) if file.place.is_archive else ("", 0)
+        copied = (file.place.agent, name)
+        if latest.get(copied) == number and file.stored.size <= originals.get(copied, -1):
             hidden[file.path] = SkippedFile(file.path, "an archived copy of a session that still exists")
         else:
             yield file
 
 
-def _place_in_agent(file: FoundFile) -> tuple[str, str]:
-    return file.place.agent, os.path.relpath(file.path, file.place.root)
+def _name_in(file: FoundFile) -> str:
+    return os.path.relpath(file.path, file.place.root)
 
 
 def unpacked_first(files: list[FoundFile], hidden: dict[str, SkippedFile]) -> list[FoundFile]:

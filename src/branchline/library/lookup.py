@@ -55,10 +55,12 @@ def current_of_thread(found: list[SessionRow]) -> list[SessionRow]:
     """Return the current file of a session with several files.
 
     Of the rollouts of a Codex thread, it is the last by name. Gemini CLI leaves stubs with the id of a
-    session that it resumed; the conversation is in the largest file.
+    session that it resumed; the conversation is in the largest file. An archived copy counts only without an
+    original, and of several copies the largest.
     """
     threads = {(row.agent, row.id) for row in found}
     if len(found) > 1 and len(threads) == 1:
+        found = [row for row in found if not row.archived] or [max(found, key=lambda row: row.size)]
         if found[0].agent == "codex":
             return [max(found, key=lambda row: row.key)]
         if found[0].agent == "gemini":

@@ -1,7 +1,8 @@
 """Private, durable directories, and the hidden folder for sidecars.
 
 Sidecars of a session file are stored next to it, in `.branchline/`: lock files, torn fragments, backups and
-seals. All directories are created with mode 0700, whatever the umask.
+seals, and drafts and trash of the store. All directories are created with mode 0700, whatever the umask. A
+symlink in the place of one is never followed: it could redirect our files.
 """
 
 from __future__ import annotations
@@ -13,10 +14,17 @@ from typing import Literal
 
 from branchline.log.system import HAS_FILE_LOCKS, SYSTEM, System
 
-__all__ = ["create_directory", "sidecar_directory", "sidecar_name", "sidecar_path", "sync_directory"]
+__all__ = [
+    "create_directory",
+    "require_own_sidecars",
+    "sidecar_directory",
+    "sidecar_name",
+    "sidecar_path",
+    "sync_directory",
+]
 
 SIDECARS = ".branchline"
-Sidecar = Literal["locks", "torn", "backups", "seals"]
+Sidecar = Literal["locks", "torn", "backups", "seals", "drafts", "trash"]
 
 _LONGEST_NAME = 150
 """In bytes; a file name may have 255."""
@@ -64,18 +72,25 @@ def sidecar_name(path: str) -> str:
 
 def sidecar_directory(path: str, kind: Sidecar, system: System) -> str:
     """Create the folder for one kind of sidecar of the session file at `path`, and return it."""
+    require_own_sidecars(path, kind, system)
     hidden = os.path.join(os.path.dirname(path), SIDECARS)
     directory = os.path.join(hidden, kind)
     for each in (hidden, directory):
+        if not _is_directory(each, system):
+            _make(each, system)
+    return directory
+
+
+def require_own_sidecars(path: str, kind: Sidecar, system: System) -> None:
+    """Raise NotADirectoryError if a symlink or file is in the place of this folder or of the hidden one."""
+    hidden = os.path.join(os.path.dirname(path), SIDECARS)
+    for each in (hidden, os.path.join(hidden, kind)):
         try:
-            # lstat: a symlink planted here by another user must not redirect our files.
             found = system.lstat(each)
         except FileNotFoundError:
-            _make(each, system)
-        else:
-            if not stat.S_ISDIR(found.st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), each)
-    return directory
+            return
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), each)
 
 
 def _is_directory(path: str, system: System) -> bool:

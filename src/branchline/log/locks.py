@@ -20,7 +20,7 @@ from typing import Any
 
 from branchline.entries import json_codec
 from branchline.errors import LockTimeout
-from branchline.log.directories import sidecar_directory, sidecar_path
+from branchline.log.directories import require_own_sidecars, sidecar_directory, sidecar_path
 from branchline.log.lock_holder import holder_of
 from branchline.log.system import SYSTEM, UNCHANGED, System, close_quietly, fcntl, problem_with
 
@@ -170,6 +170,8 @@ class FileLock:
     def _open(self) -> int:
         system = self._system
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        if not self._foreign:
+            require_own_sidecars(self._session_path, "locks", system)
         try:
             descriptor = system.open(self._path, flags, 0o600)
         except FileNotFoundError:

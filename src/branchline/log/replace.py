@@ -23,7 +23,7 @@ from branchline.log.system import (
     write_all,
 )
 
-__all__ = ["publish_file", "replace_file", "write_file"]
+__all__ = ["link_or_copy", "publish_file", "replace_file", "write_file"]
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NOFOLLOW
@@ -48,11 +48,12 @@ def replace_file(
     path = os.path.realpath(given)  # a symlink then points to the new file
     doing = f"replace {given}"
     outcome = "the file is unchanged"
+    temporary = _temporary_beside(path)
     try:
-        temporary = _write_beside(path, data, system)
-    except OSError as problem:
-        raise problem_with(doing, problem, outcome) from problem
-    try:
+        try:
+            _write_beside(path, temporary, data, system)
+        except OSError as problem:
+            raise problem_with(doing, problem, outcome) from problem
         if check is not None:
             check(temporary)
         kept_at = None
@@ -123,12 +124,13 @@ def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], *, system:
     Raises `FileExistsError` if the path exists; after any failure nothing remains.
     """
     path = os.path.abspath(os.fspath(path))
+    temporary = _temporary_beside(path)
     try:
-        create_directory(os.path.dirname(path), system)
-        temporary = _write_beside(path, pieces, system)
-    except OSError as problem:
-        raise problem_with(f"create {path}", problem, "nothing was saved") from problem
-    try:
+        try:
+            create_directory(os.path.dirname(path), system)
+            _write_beside(path, temporary, pieces, system)
+        except OSError as problem:
+            raise problem_with(f"create {path}", problem, "nothing was saved") from problem
         publish_file(temporary, path, system=system)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -136,25 +138,23 @@ def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], *, system:
         raise
 
 
-def _write_beside(path: str, data: bytes | Iterable[bytes], system: System) -> str:
+def _temporary_beside(path: str) -> str:
     # Hidden, and without a session suffix, so that listings ignore it.
-    temporary = os.path.join(os.path.dirname(path), f".{sidecar_name(path)}.{random_name()}.tmp")
+    return os.path.join(os.path.dirname(path), f".{sidecar_name(path)}.{random_name()}.tmp")
+
+
+def _write_beside(path: str, temporary: str, data: bytes | Iterable[bytes], system: System) -> None:
+    """Write the temporary file, which the caller removes if this fails or is interrupted anywhere."""
     descriptor = system.open(temporary, _NEW, 0o600)
     try:
-        try:
-            system.fchmod(descriptor, 0o600)
-            _keep_owner(path, descriptor, system)
-            for piece in (data,) if isinstance(data, bytes) else data:
-                if piece:
-                    write_all(system, descriptor, piece)
-            system.fsync(descriptor)
-        finally:
-            system.close(descriptor)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            system.unlink(temporary)
-        raise
-    return temporary
+        system.fchmod(descriptor, 0o600)
+        _keep_owner(path, descriptor, system)
+        for piece in (data,) if isinstance(data, bytes) else data:
+            if piece:
+                write_all(system, descriptor, piece)
+        system.fsync(descriptor)
+    finally:
+        system.close(descriptor)
 
 
 def _keep_owner(path: str, descriptor: int, system: System) -> None:
@@ -179,16 +179,21 @@ def _back_up(path: str, system: System) -> str | None:
         _sync_file(path, system)
         directory = sidecar_directory(path, "backups", system)
         kept_at = os.path.join(directory, f"{sidecar_name(path)}.{random_name()}")
-        try:
-            system.link(path, kept_at)
-        except OSError as problem:
-            if problem.errno not in _NO_HARD_LINKS:
-                raise
-            _copy(path, kept_at, system)
+        link_or_copy(path, kept_at, system)
     except FileNotFoundError:
         return None  # there is no file to back up
     sync_directory(directory, system)
     return kept_at
+
+
+def link_or_copy(source: str, target: str, system: System = SYSTEM) -> None:
+    """Give a file a second name; copy it where the file system has no hard links."""
+    try:
+        system.link(source, target)
+    except OSError as problem:
+        if problem.errno not in _NO_HARD_LINKS:
+            raise
+        _copy(source, target, system)
 
 
 def _sync_file(path: str, system: System) -> None:

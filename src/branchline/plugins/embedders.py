@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 
 from branchline.errors import NotSupported
+from branchline.plugins.packages import call_plugin
 
 __all__ = ["GROUP", "Embed", "Embedder", "load_embedder"]
 
@@ -31,7 +32,7 @@ class Embedder:
     def __call__(self, texts: Sequence[str]) -> list[array[float]]:
         """Return a unit vector for each text. Raises NotSupported if the function fails."""
         try:
-            vectors = [_normalized(vector) for vector in self._embed(list(texts))]
+            vectors = [_normalized(vector) for vector in call_plugin(self._embed, list(texts))]
         except Exception as problem:  # from another package: it may raise anything
             raise NotSupported(
                 f"the embedder {self.name} failed: {type(problem).__name__}: {problem}"
@@ -50,7 +51,7 @@ def load_embedder(name: str) -> Embedder:
             f"no embedder named {name!r} is installed (setting `embedder`); installed: {known}"
         )
     try:
-        found = points[name].load()
+        found = call_plugin(points[name].load)
     except Exception as problem:  # as above
         raise NotSupported(f"the embedder {name} cannot be loaded: {problem}") from problem
     return Embedder(name, found)

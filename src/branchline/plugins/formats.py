@@ -17,7 +17,7 @@ from branchline.formats import Format, Peek, agent_name
 from branchline.formats import peek as peek_with
 from branchline.formats.detect import builtin_agents, builtin_format, builtin_formats, recognize, unrecognized
 from branchline.formats.peek import is_enough
-from branchline.plugins.packages import may_have_entry_points
+from branchline.plugins.packages import call_plugin, may_have_entry_points
 
 __all__ = [
     "GROUP",
@@ -62,8 +62,8 @@ def installed_formats() -> InstalledFormats:
     for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
         package = "" if point.dist is None else f" of {point.dist.name}"
         try:
-            loaded = point.load()
-            found[_checked_name(loaded, found)] = loaded
+            loaded = call_plugin(point.load)
+            found[call_plugin(_checked_name, loaded, found)] = loaded
         except Exception as problem:  # noqa: BLE001  third-party code
             reason = (
                 str(problem)
@@ -130,7 +130,7 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
 
 def _recognizes(format_: Format, head: bytes, path: str) -> bool:
     try:
-        return bool(format_.reader.sniff(head, path))
+        return bool(call_plugin(format_.reader.sniff, head, path))
     except Exception:  # noqa: BLE001  third-party code
         return False
 

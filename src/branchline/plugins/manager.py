@@ -23,6 +23,7 @@ from branchline.flows.hook_context import HookContext
 from branchline.flows.hook_events import EntryAppendedEvent
 from branchline.flows.hooks import HOOKS, HookSpecs, Implementation, PluginProblem
 from branchline.flows.session_protocol import LiveSession
+from branchline.plugins.packages import call_plugin
 
 __all__ = ["GROUP", "Observable", "Plugin", "Plugins", "hookimpl"]
 
@@ -119,8 +120,8 @@ class Plugins:
     def _load_entry_point(self, point: EntryPoint) -> None:
         """Load and register the plugin of an entry point."""
         try:
-            plugin = point.load()
-        except (Exception, SystemExit) as problem:  # noqa: BLE001  third-party code
+            plugin = call_plugin(point.load)
+        except Exception as problem:  # noqa: BLE001  third-party code
             self._failed(point.name, f"it cannot be loaded: {_error_text(problem)}")
             return
         dist = point.dist
@@ -137,9 +138,9 @@ class Plugins:
             self._failed(name, "another plugin has the same name; not registered")
             return False
         try:
-            found = plugin() if inspect.isclass(plugin) else plugin
-            self._manager.register(found, name)
-        except (Exception, SystemExit) as problem:  # noqa: BLE001
+            found = call_plugin(plugin) if inspect.isclass(plugin) else plugin
+            call_plugin(self._manager.register, found, name)
+        except Exception as problem:  # noqa: BLE001
             with contextlib.suppress(Exception):
                 self._manager.unregister(name=name)
             self._failed(name, f"it cannot be added: {_error_text(problem)}")

@@ -1,4 +1,4 @@
-"""A cheap check whether any installed package declares an entry point group.
+"""A cheap check whether any installed package declares an entry point group, and calls of what it declares.
 
 ``importlib.metadata`` takes longer to import than a session list takes to read, and most installations have
 no package with a format. The check returns True if there may be packages that only it can find.
@@ -8,11 +8,51 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib.machinery import PathFinder
+from typing import ParamSpec, TypeVar
 
-__all__ = ["may_have_entry_points"]
+__all__ = ["call_plugin", "may_have_entry_points"]
 
 _METADATA_SUFFIXES = (".dist-info", ".egg-info")
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+
+
+def call_plugin(
+    function: Callable[_Arguments, _Answer], *arguments: _Arguments.args, **options: _Arguments.kwargs
+) -> _Answer:
+    """Call code of another package, or load it: whatever it raises is an Exception.
+
+    ``sys.exit`` in a plugin must not end the program without a word. Ctrl-C and other signals still do.
+    """
+    import signal  # noqa: PLC0415  nearly every command does without plugins
+    import threading  # noqa: PLC0415  as above
+
+    interrupted = False
+
+    def interrupt(number: int, _frame: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        signal.default_int_handler(number, None)
+
+    watched = threading.current_thread() is threading.main_thread()
+    watched = watched and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if watched:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        return function(*arguments, **options)
+    except Exception:
+        raise
+    except BaseException as problem:
+        if interrupted or getattr(problem, "by_signal", False):
+            raise
+        if isinstance(problem, SystemExit):
+            raise RuntimeError("it called sys.exit(), which plugins may not do") from problem
+        raise RuntimeError(f"it raised {type(problem).__name__}") from problem
+    finally:
+        if watched:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def may_have_entry_points(group: str) -> bool:

@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 from branchline import places
 from branchline.entries import Header
-from branchline.errors import BranchlineError, NotSaved, NotSupported
+from branchline.errors import BranchlineError, InvalidId, NotSaved, NotSupported
 from branchline.formats import PI, CompanionFile, Format, agent_name
 from branchline.plugins.formats import format_named, peek
-from branchline.stores import FilesStore, MemoryStore, Store, is_address, shared_store
+from branchline.stores import FilesStore, MemoryStore, Store, check_key, is_address, shared_store
 
 __all__ = [
     "NATIVE",
     "SessionRef",
     "is_own_folder",
+    "new_file_name",
     "newest_first",
     "record_title",
     "sibling_store",
@@ -58,7 +59,15 @@ def writable_format(name: str | None) -> Format:
 
 
 def store_of(name: str | None, header: Header) -> FilesStore:
-    """Return the store of a new session of an agent."""
+    """Return the store of a new session of an agent.
+
+    Raises InvalidId, before anything is created, if the id in the header is not one plain file name or its
+    working directory cannot be a path.
+    """
+    if header.id:
+        check_key(header.id)
+    if "\0" in header.cwd:
+        raise InvalidId(f"{header.cwd!r} cannot be a working directory: it has a null character")
     if name is None or agent_name(name) == NATIVE:
         return FilesStore(places.session_directory(header.cwd))
     format_ = format_named(name)
@@ -70,6 +79,12 @@ def store_of(name: str | None, header: Header) -> FilesStore:
             f"start {format_.name} there once, or name another directory"
         )
     return FilesStore(directory, suffix=format_.traits.suffix)
+
+
+def new_file_name(format_: Format, header: Header) -> str:
+    """Return the name of the file of a new session. Raises InvalidId as :func:`store_of` does."""
+    check_key(header.id)
+    return check_key(format_.home.file_key(header)) + format_.traits.suffix
 
 
 def is_own_folder(format_: Format, store: Store) -> bool:

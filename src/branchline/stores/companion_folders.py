@@ -5,15 +5,75 @@ oh-my-pi and Claude Code store long tool output and sub-agent sessions there. It
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from branchline.errors import LogError
 from branchline.formats.suffixes import without_suffix
-from branchline.log import SYSTEM, System, create_directory, sync_directory
+from branchline.log import SYSTEM, System, sync_directory, write_file
 from branchline.log.system import describe_oserror
 
-__all__ = ["companion_folder", "copy_folder", "move_folder"]
+__all__ = [
+    "CompanionFile",
+    "companion_folder",
+    "copy_folder",
+    "files_in_folder",
+    "move_folder",
+    "read_pieces",
+]
+
+_PIECE = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class CompanionFile(NamedTuple):
+    """A file that belongs to a session file, or the session file itself."""
+
+    path: str
+    inside: str
+    """The path relative to the directory of the session file; empty for the session file."""
+    session: str
+    """The path of the session file."""
+
+    def beside(self, copy: str) -> str:
+        """Return the path that this file has for a copy of the session file."""
+        if not self.inside:
+            return copy
+        folder = without_suffix(os.path.basename(self.session))
+        first, separator, rest = self.inside.partition(os.sep)
+        name = os.path.basename(copy)
+        first = without_suffix(name) if first == folder and separator else first
+        return os.path.join(os.path.dirname(copy), first + separator + rest)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[int]:
+        """Open the file for reading. Raises OSError unless it is a regular file; links are not followed."""
+        descriptor = _open_inside(self.path, os.path.dirname(self.session) if self.inside else None)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise LogError(f"{self.path} is not a regular file")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def _open_inside(path: str, directory: str | None) -> int:
+    """Open a file without following links below a directory; without one, the session file itself."""
+    if directory is None:
+        return os.open(path, _FLAGS)
+    *folders, name = os.path.relpath(path, directory).split(os.sep)
+    at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            os.close(at)
+            at = below
+        return os.open(name, _FLAGS | os.O_NOFOLLOW, dir_fd=at)
+    finally:
+        os.close(at)
 
 
 def companion_folder(path: str) -> str | None:
@@ -42,18 +102,28 @@ def move_folder(path: str, new_path: str, system: System = SYSTEM) -> None:
 
 def copy_folder(path: str, new_path: str) -> None:
     """Copy the folder of a file for a copy of that file, readable only by its owner."""
-    import shutil  # noqa: PLC0415  slow to import, rarely needed
+    for file in files_in_folder(path):
+        with file.opened() as descriptor:
+            write_file(file.beside(new_path), read_pieces(descriptor))
 
-    folder, target = companion_folder(path), without_suffix(new_path)
-    if folder is None:
-        return
-    for directory, folders, names in os.walk(folder):
-        made = os.path.normpath(os.path.join(target, os.path.relpath(directory, folder)))
-        create_directory(made)
+
+def read_pieces(descriptor: int) -> Iterator[bytes]:
+    """Read an open file in chunks, uninterpreted."""
+    offset = 0
+    while data := os.pread(descriptor, _PIECE, offset):
+        offset += len(data)
+        yield data
+
+
+def files_in_folder(path: str) -> list[CompanionFile]:
+    """Return the regular files in the companion folder of a session file, sorted; links are left out."""
+    folder, here = companion_folder(path), os.path.dirname(path)
+    found = []
+    for directory, folders, names in os.walk(folder) if folder is not None else ():
         folders[:] = [name for name in folders if not os.path.islink(os.path.join(directory, name))]
         for name in names:
-            source = os.path.join(directory, name)
-            if stat.S_ISREG(os.lstat(source).st_mode):
-                copied = os.path.join(made, name)
-                shutil.copyfile(source, copied)
-                os.chmod(copied, 0o600)
+            file = os.path.join(directory, name)
+            with contextlib.suppress(OSError):
+                if stat.S_ISREG(os.lstat(file).st_mode):
+                    found.append(CompanionFile(file, os.path.relpath(file, here), path))
+    return sorted(found)

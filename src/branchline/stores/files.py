@@ -13,12 +13,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from branchline import log
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, System
+from branchline.log.directories import require_own_sidecars
 from branchline.log.system import OPEN_FLAGS, describe_oserror, require_file_locks
 from branchline.stores.protocol import (
     FileStamp,
@@ -37,7 +38,7 @@ from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
 
 if TYPE_CHECKING:
     from branchline.log import FileLog
-    from branchline.stores.trash import Trash
+    from branchline.stores.trash import ReplacedFile, Trash
 
 __all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_at", "why_hidden"]
 
@@ -200,6 +201,7 @@ class FilesStore:
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         path = self.path_of(key)
+        self._require_own_folder("drafts")
         try:
             log.publish_file(self.draft_path(key), path, system=self._system)
         except FileNotFoundError:
@@ -209,6 +211,7 @@ class FilesStore:
         return self._log(path, durability)
 
     def drop_draft(self, key: str) -> bool:
+        self._require_own_folder("drafts")
         try:
             self._system.unlink(self.draft_path(key))
         except FileNotFoundError:
@@ -250,6 +253,14 @@ class FilesStore:
             raise no_session(new_key, self.directory)
         return found
 
+    def keep_replaced(self, path: str) -> ReplacedFile:
+        """Put a file of this directory, whatever its name, into the trash before another replaces it.
+
+        The file stays until then. Raises LogError or OSError if it cannot be kept.
+        """
+        self._require_own_folder("trash")
+        return self._trash.keep(path)
+
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
         path = self.draft_path(key) if draft else self.path_of(key)
         if _stored(key, path) is None:
@@ -258,15 +269,27 @@ class FilesStore:
         return self._trash.put(key, path, draft=draft)
 
     def trashed(self) -> list[TrashItem]:
+        try:
+            self._require_own_folder("trash")
+        except LogError:
+            return []  # a symlink in its place leads to what was not removed from here
         return self._trash.items()
 
+    def read_trashed(self, token: str) -> AbstractContextManager[Read]:
+        self._require_own_folder("trash")
+        item = self._trash.item(check_key(token))
+        if item is None:
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.directory}")
+        return snapshot_of_file(self._trash.path_of(item), follow=False)
+
     def restore(self, token: str) -> StoredLog:
+        self._require_own_folder("trash")
         item = self._trash.item(check_key(token))
         if item is None:
             raise SessionNotFound(f"{token!r} is not in the trash of {self.directory}")
         key = item.key
         kept = self._trash.path_of(item)
-        ending = self.with_suffix(suffix_of(kept))
+        ending = self.with_suffix(os.path.basename(kept).removeprefix(key))
         path, other = ending.path_of(key), ending.draft_path(key)
         if item.draft:
             path, other = other, path
@@ -295,18 +318,14 @@ class FilesStore:
         if companion_folder(source) is not None and os.path.lexists(taken):
             raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} already exists")
 
-    def _require_own_folder(self, kind: str) -> None:
+    def _require_own_folder(self, kind: Literal["drafts", "trash"]) -> None:
         """Raise LogError if the hidden folder is a symlink: it could redirect writes elsewhere."""
-        for path in (
-            os.path.join(self.directory, SIDE_FOLDER),
-            os.path.join(self.directory, SIDE_FOLDER, kind),
-        ):
-            try:
-                status = os.lstat(path)
-            except OSError:
-                return  # missing, or the write reports the error
-            if not stat.S_ISDIR(status.st_mode):
-                raise LogError(f"cannot use {path}: it is a link or not a directory")
+        try:
+            require_own_sidecars(os.path.join(self.directory, "file"), kind, self._system)
+        except NotADirectoryError as problem:
+            raise LogError(f"cannot use {problem.filename}: it is a link or not a directory") from None
+        except OSError:
+            return  # the write reports the error
 
     @property
     def _trash(self) -> Trash:
@@ -351,20 +370,21 @@ def store_at(path: str) -> FilesStore:
     return FilesStore(folder, suffix=suffix_of(name))
 
 
-def snapshot_of_file(path: str) -> AbstractContextManager[Read]:
-    """Open the file at a path for reading, in any directory."""
-    return _Snapshot(path, tuple)
+def snapshot_of_file(path: str, *, follow: bool = True) -> AbstractContextManager[Read]:
+    """Open the file at a path for reading, in any directory; without ``follow`` not through a symlink."""
+    return _Snapshot(path, tuple, flags=_READ if follow else _READ | os.O_NOFOLLOW)
 
 
 class _Snapshot:
     """A file open for reading during a ``with`` block. Takes no lock and keeps no state."""
 
-    __slots__ = ("_descriptor", "_others", "_path")
+    __slots__ = ("_descriptor", "_flags", "_others", "_path")
 
-    def __init__(self, path: str, others: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, path: str, others: Callable[[], Iterable[str]], *, flags: int = _READ) -> None:
         """``others`` are tried in order if there is no file at ``path``."""
         self._path = path
         self._others = others
+        self._flags = flags
         self._descriptor = -1
 
     def __enter__(self) -> Read:
@@ -377,11 +397,11 @@ class _Snapshot:
 
     def _open(self) -> int:
         try:
-            return os.open(self._path, _READ)
+            return os.open(self._path, self._flags)
         except FileNotFoundError:
             for path in self._others():
                 with contextlib.suppress(FileNotFoundError):
-                    return os.open(path, _READ)
+                    return os.open(path, self._flags)
         raise SessionNotFound(f"no session at {self._path}")
 
     def __exit__(self, *_exception: object) -> None:

@@ -169,6 +169,13 @@ class MemoryStore:
             for token, item in reversed(items)
         ]
 
+    @contextmanager
+    def read_trashed(self, token: str) -> Iterator[Read]:
+        item = self._trash.get(check_key(token))
+        if item is None:
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.name}")
+        yield item.log.read
+
     def restore(self, token: str) -> StoredLog:
         check_key(token)
         with self._lock:

@@ -29,6 +29,7 @@ __all__ = [
     "FileState",
     "LoadStore",
     "Read",
+    "ReadableTrash",
     "ScanResult",
     "SizedContent",
     "SkippedFile",
@@ -225,6 +226,15 @@ class TrashStore(Store, Protocol):
 
     def restore(self, token: str) -> StoredLog:
         """Restore a log. Raises SessionNotFound for an unknown token, FileExistsError for a taken key."""
+        ...
+
+
+@runtime_checkable
+class ReadableTrash(TrashStore, Protocol):
+    """A store whose removed logs can be read without restoring them."""
+
+    def read_trashed(self, token: str) -> AbstractContextManager[Read]:
+        """Open a log in the trash. Raises SessionNotFound for an unknown token."""
         ...
 
 

@@ -33,7 +33,15 @@ from branchline.log import Durability, TornTail, create_directory, filesystem_wa
 from branchline.log.protocol import require_lines
 from branchline.log.system import OPEN_FLAGS, describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
-from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key, key_taken, no_session
+from branchline.stores.protocol import (
+    Read,
+    ScanResult,
+    StoredLog,
+    TrashItem,
+    check_key,
+    key_taken,
+    no_session,
+)
 from branchline.stores.range_locks import RangeLocks
 from branchline.stores.rows import (
     APPLICATION,
@@ -231,6 +239,14 @@ class SqliteStore(RowStore):
             TrashItem(f"trash-{number}", key, size, removed / 1000, was == _DRAFT)
             for number, key, size, removed, was in self._select(f"list the trash of {self.name}", select)
         ]
+
+    @contextlib.contextmanager
+    def read_trashed(self, token: str) -> Iterator[Read]:
+        item = next((item for item in self.trashed() if item.token == token), None)
+        if item is None:
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.name}")
+        with contextlib.closing(SqliteLog(self, int(token.removeprefix("trash-")), item.key, "fsync")) as log:
+            yield log.read
 
     def restore(self, token: str) -> StoredLog:
         number = check_key(token).removeprefix("trash-")
@@ -438,8 +454,8 @@ class SqliteStore(RowStore):
         temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
         try:
             create_directory(folder)
-            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS.CLOEXEC, 0o600))
             try:
+                os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS.CLOEXEC, 0o600))
                 _write_schema(temporary)
                 with contextlib.suppress(FileExistsError):  # another process was faster
                     publish_file(temporary, self.name)

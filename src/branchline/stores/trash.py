@@ -7,7 +7,9 @@ removed, so that a crash at any moment leaves it reachable under one or both nam
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import time
 from datetime import datetime
 from typing import Any
@@ -15,14 +17,35 @@ from typing import Any
 from branchline.entries import json_codec
 from branchline.formats.suffixes import JSONL, SUFFIXES, has_suffix, suffix_of, without_suffix
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
+from branchline.log.replace import link_or_copy
 from branchline.log.system import random_name
 from branchline.stores.companion_folders import move_folder
-from branchline.stores.protocol import TrashItem, is_key
+from branchline.stores.protocol import TrashItem, check_key, is_key
 
-__all__ = ["Trash"]
+__all__ = ["ReplacedFile", "Trash"]
 
 _MANIFEST = "manifest.json"
 _MAX_TIME = 253402300800.0  # the year 10000
+
+
+class ReplacedFile:
+    """A file in the trash that is still under its own name too, until another file replaces it there."""
+
+    def __init__(self, trash: Trash, item: TrashItem, path: str) -> None:
+        self._trash = trash
+        self._path = path
+        self.token = item.token
+        self.kept_at = trash.path_of(item)
+
+    def replaced(self) -> None:
+        """Move the companion folder of the file to it, after the file was replaced."""
+        move_folder(self._path, self.kept_at)
+
+    def drop(self) -> None:
+        """Empty the trash of it, because the file was not replaced."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.kept_at)
+        self._trash.remove_folder(self.token)
 
 
 class Trash:
@@ -34,26 +57,54 @@ class Trash:
 
     def put(self, key: str, path: str, *, draft: bool = False) -> TrashItem | None:
         """Move the file at this path to the trash; None if it does not exist."""
-        system = self._system
         try:
-            size = system.lstat(path).st_size
+            item = self._begin(key, path, draft=draft)
         except FileNotFoundError:
             return None
+        kept = os.path.join(self._directory, item.token, key + suffix_of(path))
+        try:
+            publish_file(path, kept, system=self._system)
+        except FileNotFoundError:
+            self.remove_folder(item.token)
+            return None
+        move_folder(path, kept, self._system)
+        return item
+
+    def keep(self, path: str) -> ReplacedFile:
+        """Put the file at this path into the trash without removing it.
+
+        Its key is its name, without the suffix of a session. Raises OSError or BranchlineError, and leaves
+        nothing, if it cannot be kept.
+        """
+        name = os.path.basename(path)
+        key = check_key(without_suffix(name))
+        if name == _MANIFEST:
+            raise FileExistsError(errno.EEXIST, "this name is reserved in the trash", path)
+        item = self._begin(key, path)
+        folder = os.path.join(self._directory, item.token)
+        try:
+            link_or_copy(path, os.path.join(folder, name), self._system)
+            sync_directory(folder, self._system)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                self._system.unlink(os.path.join(folder, name))
+            self.remove_folder(item.token)
+            raise
+        return ReplacedFile(self, item, path)
+
+    def _begin(self, key: str, path: str, *, draft: bool = False) -> TrashItem:
+        """Create the folder of a file and its manifest. Raises FileNotFoundError without a file."""
+        size = self._system.lstat(path).st_size
         removed = time.time()
         token = time.strftime("%Y%m%dT%H%M%S", time.gmtime(removed)) + "-" + random_name()[:8]
         folder = os.path.join(self._directory, token)
-        create_directory(folder, system)
+        create_directory(folder, self._system)
         # The manifest is written first: a crash leaves a manifest without a file, never a file without one.
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
+        if os.path.islink(path):
+            manifest["link"] = os.readlink(path)
         data = json_codec.dumps(manifest) + b"\n"
-        FileLog.create(os.path.join(folder, _MANIFEST), data, system=system).close()
-        kept = os.path.join(folder, key + suffix_of(path))
-        try:
-            publish_file(path, kept, system=system)
-        except FileNotFoundError:
-            self._remove_folder(token)
-            return None
-        move_folder(path, kept, system)
+        FileLog.create(os.path.join(folder, _MANIFEST), data, system=self._system).close()
         return TrashItem(token, key, size, removed, draft)
 
     def items(self) -> list[TrashItem]:
@@ -66,7 +117,7 @@ class Trash:
         return sorted(found, key=lambda item: (-item.removed, item.token))
 
     def item(self, token: str) -> TrashItem | None:
-        """Return the item with this token; None if there is none.
+        """Return the item with this token; None if there is none, or a link that was not removed from here.
 
         A damaged or missing manifest hides nothing: the file has its old name, and the name of the folder
         has the time of removal.
@@ -76,10 +127,15 @@ class Trash:
         if key is None:
             return None
         # lstat: the removed file may have been a symlink, which does not resolve from here.
+        kept = self._kept(token, key)
         try:
-            size = os.lstat(self._kept(token, key)).st_size
+            status = os.lstat(kept)
+            is_link = stat.S_ISLNK(status.st_mode)
+            if not (os.readlink(kept) == manifest.get("link") if is_link else stat.S_ISREG(status.st_mode)):
+                return None
         except OSError:
             return None
+        size = status.st_size
         removed = manifest.get("removed")
         if not isinstance(removed, int | float) or not 0 < removed < _MAX_TIME:
             removed = self._removed(token)
@@ -93,12 +149,15 @@ class Trash:
             return {}
 
     def _key(self, token: str, named: object) -> str | None:
-        """Return the key of the session file in a folder, preferring the one in the manifest."""
+        """Return the key of the file in a folder, preferring the one in the manifest."""
+        folder = os.path.join(self._directory, token)
         try:
-            names = sorted(os.listdir(os.path.join(self._directory, token)))
+            # A folder in the place of which there is a link is not ours.
+            names = sorted(os.listdir(folder)) if stat.S_ISDIR(os.lstat(folder).st_mode) else []
         except OSError:
             return None
-        keys = [without_suffix(name) for name in names if has_suffix(name)]
+        # A replaced file that is not named like a session has its whole name as its key.
+        keys = [without_suffix(name) for name in names if has_suffix(name) or name == named != _MANIFEST]
         return next(filter(is_key, sorted(keys, key=lambda key: key != named)), None)
 
     def _removed(self, token: str) -> float:
@@ -117,17 +176,17 @@ class Trash:
         source = self.path_of(item)
         publish_file(source, path, system=self._system)
         move_folder(source, path, self._system)
-        self._remove_folder(item.token)
+        self.remove_folder(item.token)
 
     def path_of(self, item: TrashItem) -> str:
         """Return the path of a file in the trash."""
         return self._kept(item.token, item.key)
 
     def _kept(self, token: str, key: str) -> str:
-        paths = [os.path.join(self._directory, token, key + suffix) for suffix in SUFFIXES]
+        paths = [os.path.join(self._directory, token, key + suffix) for suffix in (*SUFFIXES, "")]
         return next(filter(os.path.lexists, paths), os.path.join(self._directory, token, key + JSONL))
 
-    def _remove_folder(self, token: str) -> None:
+    def remove_folder(self, token: str) -> None:
         """Remove the folder of an item whose file is gone."""
         folder = os.path.join(self._directory, token)
         with contextlib.suppress(FileNotFoundError):

@@ -68,6 +68,9 @@ def archive_command(
         for one in done:
             if one.copy is not None:
                 out.line(paint("path", one.copy))
+    for one in done:
+        for old in one.kept:
+            remark(f"{one.path} does not continue its earlier copy, so there are two now; kept: {old}")
     for one in failed:
         remark(f"not archived: {one.session}: {one.problem}")
     fresh = sum(one.copy is not None and not one.unchanged for one in done)

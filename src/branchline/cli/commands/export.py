@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,11 +20,19 @@ from branchline.views.humanize import count, format_size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from branchline.actions.export import ExportFormat, ExportRequest, Redaction
+    from branchline.actions.export import ExportFormat, ExportRequest, ExportResult, Redaction
     from branchline.session import Session
 
-__all__ = ["PagePart", "export_command", "page_options", "printed_redactions"]
+__all__ = [
+    "PagePart",
+    "export_command",
+    "page_options",
+    "printed_redactions",
+    "printed_replaced",
+    "remark_replaced",
+]
 
+_STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _FORMATS = ["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]
 
 
@@ -140,8 +149,10 @@ def export_command(
     Keys, tokens and passwords are replaced by [redacted:KIND]; a count is printed on stderr.
     """
     from branchline.actions.export import export, render
+    from branchline.actions.output_file import files_of, require_other_file
 
-    if each == "branch" and (output in (None, "-") or part.branch_only):
+    output = None if output in _STANDARD_OUTPUT else output
+    if each == "branch" and (output is None or part.branch_only):
         raise click.UsageError("--each branch writes all branches into a directory; give one with -o DIR/")
     with resolve_session(session, directory) as live:
         request = part.request(live, format=kind, redact=not no_redact)
@@ -149,22 +160,27 @@ def export_command(
             assert output is not None
             _export_branches(out, live, output, request, force=force, verbose=verbose)
             return
-        if output in (None, "-"):
+        if output is None:
             if out.json:
                 raise click.UsageError("--json describes the exported file; name one with -o FILE")
+            require_other_file(1, files_of(live))
             rendered = render(live, request)
             out.data(rendered.data)
+            _remark_withheld(rendered.withheld)
             _remark_redacted(rendered.redacted, verbose=verbose)
             return
-        assert output is not None
         with existing_file("; --force replaces it"):
             result = export(live, output, request, force=force)
     if out.json:
         fields = {"session": result.session, "format": result.format, "branch": result.branch}
         redacted = printed_redactions(result.redacted)
-        out.result("export", {**fields, "path": result.path, "size": result.size, "redacted": redacted})
+        fields |= {"path": result.path, "size": result.size, "redacted": redacted}
+        fields |= {"withheld": result.withheld} if result.withheld else {}
+        out.result("export", fields | printed_replaced(result))
     else:
         out.line(f"exported {result.session} to {result.path} ({format_size(result.size)})")
+        remark_replaced(result)
+    _remark_withheld(result.withheld)
     _remark_redacted(result.redacted, verbose=verbose)
 
 
@@ -176,12 +192,28 @@ def _export_branches(
     with existing_file("; --force replaces it"):
         made = export_branches(live, output, request, force=force)
     if out.json:
-        files = [{"path": one.path, "size": one.size, "leaf": one.leaf} for one in made]
+        files = [
+            {"path": one.path, "size": one.size, "leaf": one.leaf} | printed_replaced(one) for one in made
+        ]
         out.result("export", {"session": live.id, "branch": True, "files": files})
     for one in made:
         if not out.json:
             out.line(f"exported {one.session} to {one.path} ({format_size(one.size)})")
+            remark_replaced(one)
         _remark_redacted(one.redacted, verbose=verbose)
+
+
+def printed_replaced(result: ExportResult) -> dict[str, object]:
+    """Return the field for a replaced session that is in the trash."""
+    return {} if result.replaced is None else {"replaced": result.replaced}
+
+
+def remark_replaced(result: ExportResult) -> None:
+    """Name the session that was replaced, and how to restore it."""
+    if result.replaced is not None:
+        token, where = os.path.basename(os.path.dirname(result.replaced)), os.path.dirname(result.path)
+        remark(f"the replaced session is in the trash: {result.replaced}")
+        remark(f"`branchline restore {token} --store {where}` restores it when {result.path} is moved away")
 
 
 def _counted(redacted: list[Redaction], what: str) -> str:
@@ -191,6 +223,12 @@ def _counted(redacted: list[Redaction], what: str) -> str:
 
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
     return None if redacted is None else [{"kind": each.kind, "count": each.count} for each in redacted]
+
+
+def _remark_withheld(lines: int) -> None:
+    if lines:
+        left_out = count(lines, "line that its agent keeps to itself", "lines that its agent keeps to itself")
+        remark(f"left out {left_out}, so the copy differs from the file")
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:

@@ -8,7 +8,7 @@ import click
 
 from branchline.cli.options import command, cwd_option, store_option
 from branchline.cli.output import Output, remark
-from branchline.views.humanize import count
+from branchline.views.humanize import count, format_size
 
 __all__ = ["import_command"]
 
@@ -55,6 +55,8 @@ def import_command(
         out.result("import", fields)
     else:
         out.line(f"imported {done.session} with {count(done.entries, 'entry', 'entries')}: {done.path}")
+    if done.added:
+        remark(f"with {format_size(done.added)} from the files that it continues")
     if done.copied and done.findings:
         found = count(done.findings, "finding")
         remark(f"{found} in it; `branchline check {shlex.quote(done.path)}` lists them")

@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from branchline._version import install_extra
+from branchline.cli import end_at_once
 from branchline.cli.options import agent_option, command, store_option
 from branchline.cli.output import Output
 from branchline.cli.resolver import chosen_library
@@ -57,4 +58,5 @@ def mcp_command(
         described = [{"name": tool.name, "description": tool.description} for tool in tools]
         out.result("mcp", {"tools": described})
     else:
+        end_at_once()
         server.run("stdio")

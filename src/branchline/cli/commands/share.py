@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from branchline.cli.commands.export import PagePart, page_options, printed_redactions
+from branchline.cli.commands.export import (
+    PagePart,
+    page_options,
+    printed_redactions,
+    printed_replaced,
+    remark_replaced,
+)
 from branchline.cli.failures import existing_file
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint, remark
@@ -83,9 +89,11 @@ def share_command(
             result = export(live, output or os.curdir, request, force=force)
     if out.json:
         fields = {"session": result.session, "path": result.path, "size": result.size}
-        out.result("share", {**fields, "redacted": printed_redactions(result.redacted)})
+        fields |= {"redacted": printed_redactions(result.redacted)}
+        out.result("share", fields | printed_replaced(result))
         return
     out.line(f"wrote {result.path} ({format_size(result.size)})")
+    remark_replaced(result)
     if result.redacted:
         remark(f"replaced {count(result.secrets, 'place')}")
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from branchline._version import install_extra
+from branchline.cli import end_at_once
 from branchline.cli.options import command, store_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
@@ -54,6 +55,7 @@ def web_command(
     again = sys.stdin.fileno() if not out.json and sys.stdin is not None and sys.stdin.isatty() else None
     more = "" if again is None else ", Enter makes another"
 
+    end_at_once()
     try:
         serve(
             library,

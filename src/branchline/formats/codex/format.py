@@ -199,7 +199,16 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return head.startswith(ZSTD)
 
     def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
-        return unpack(read)
+        """Raises NotSupported for a compressed session of another agent, too."""
+        pieces = unpack(read)
+        first = next(pieces, b"")
+        if _is_of_another(first):
+            raise NotSupported(
+                "it is compressed, but not a Codex rollout, and only these are read compressed; "
+                "unpack it with zstd -d first"
+            )
+        yield first
+        yield from pieces
 
     def has_external_prefix(self, head: bytes) -> bool:
         """Return whether the first record says that the rollout begins in another one."""
@@ -230,6 +239,15 @@ class RolloutFiles(CompressedFiles, SplitFiles):
             current = max(rollouts.values())
             found.update(path for path, name in rollouts.items() if name.rollout != current.rollout)
         return found
+
+
+def _is_of_another(content: bytes) -> bool:
+    """Return whether the start of some content has whole lines, and no line as Codex writes them."""
+    if b'"payload"' in content or b"\n" not in content:
+        return False
+    found = [json_codec.loads_object(line) for line in head_lines(content, _HEAD_LINES)]
+    objects = [fields for fields in found if fields is not None]
+    return bool(objects) and not any(_matches(fields, bare=True) for fields in objects)
 
 
 class CodexFormatWriter(CopyingWriter[CodexLogIndex]):

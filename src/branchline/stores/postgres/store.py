@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from branchline.clock import SystemClock
@@ -16,7 +17,15 @@ from branchline.stores.postgres.connections import Connections, driver
 from branchline.stores.postgres.log import NOW, PostgresLog
 from branchline.stores.postgres.server import parse_address
 from branchline.stores.postgres.words import FoundEntries, IndexUpdate, WordIndex
-from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key, key_taken, no_session
+from branchline.stores.protocol import (
+    Read,
+    ScanResult,
+    StoredLog,
+    TrashItem,
+    check_key,
+    key_taken,
+    no_session,
+)
 from branchline.stores.rows import LogRow, RowStore, cut, rows_of
 
 __all__ = ["PostgresStore"]
@@ -209,6 +218,14 @@ class PostgresStore(RowStore):
                 f"list the trash of {self.name}", select, self._scope
             )
         ]
+
+    @contextlib.contextmanager
+    def read_trashed(self, token: str) -> Iterator[Read]:
+        item = next((item for item in self.trashed() if item.token == token), None)
+        if item is None:
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.name}")
+        with contextlib.closing(self._log(token, item.key, "fsync")) as log:
+            yield log.read
 
     def restore(self, token: str) -> StoredLog:
         check_key(token)
