@@ -22,9 +22,9 @@ from branchline import places
 from branchline.errors import BranchlineError, NotASession, NotSaved, NotSupported, SessionNotFound
 from branchline.log import SYSTEM, create_directory, replace_file, write_file
 from branchline.log.locks import FileLock
-from branchline.log.system import describe_oserror
+from branchline.log.system import OPEN_FLAGS, describe_oserror
 from branchline.plugins.formats import format_named
-from branchline.stores.companion_folders import CompanionFile, companion_folder, files_in_folder, read_pieces
+from branchline.stores.companion_folders import FolderFile, companion_folder, files_in_folder, read_pieces
 from branchline.stores.sources import address_in
 from branchline.stores.whole_sessions import earlier_files
 from branchline.views.session_row import SessionRow
@@ -32,7 +32,7 @@ from branchline.views.session_row import SessionRow
 __all__ = ["ArchiveResult", "archive_sessions", "unarchived"]
 
 _CHUNK = 1 << 20
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_READ = os.O_RDONLY | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NONBLOCK | OPEN_FLAGS.NOCTTY
 _LOCK_SECONDS = 600.0
 
 
@@ -70,7 +70,7 @@ def _has_copy(row: SessionRow) -> bool:
         return False
 
 
-def _looks_copied(file: CompanionFile, target: str, root: str) -> bool:
+def _looks_copied(file: FolderFile, target: str, root: str) -> bool:
     source = os.stat(file.path)
     copied = os.stat(_latest(file.beside(target), root)[0])
     return copied.st_size == source.st_size and copied.st_mtime_ns >= source.st_mtime_ns
@@ -140,9 +140,9 @@ def _file_of(row: SessionRow) -> str:
     return path
 
 
-def _files(row: SessionRow, path: str) -> list[CompanionFile]:
+def _files(row: SessionRow, path: str) -> list[FolderFile]:
     """Return the files of a session: its own first, then those of its folder, and its other documents."""
-    found = [CompanionFile(path, "", path)]
+    found = [FolderFile(path, "", path)]
     if companion_folder(path) is not None:
         found += files_in_folder(path)
     documents = format_named(row.format).documents if row.format else None
@@ -153,7 +153,7 @@ def _files(row: SessionRow, path: str) -> list[CompanionFile]:
         if other not in known and not inside.startswith(os.pardir):
             with contextlib.suppress(OSError):
                 if stat.S_ISREG(os.lstat(other).st_mode):
-                    found.append(CompanionFile(other, inside, path))
+                    found.append(FolderFile(other, inside, path))
     return found
 
 
@@ -205,7 +205,7 @@ class _Copy(NamedTuple):
     """The earlier copy, if the file does not continue it."""
 
 
-def _copy(file: CompanionFile, first: str, root: str) -> _Copy:
+def _copy(file: FolderFile, first: str, root: str) -> _Copy:
     """Complete the latest copy of a file, or make a further one if the file does not continue it."""
     with file.opened() as descriptor:
         status = os.fstat(descriptor)

@@ -32,6 +32,7 @@ from branchline.errors import BranchlineError, NotASession, NotSupported
 from branchline.formats import PI, EntryLog
 from branchline.formats.suffixes import SUFFIXES, has_suffix, suffix_of, without_suffix
 from branchline.log import FileLog, create_directory, replace_file, write_file
+from branchline.log.system import OPEN_FLAGS
 from branchline.plugins.formats import detect
 from branchline.stores import (
     DatabaseStore,
@@ -44,7 +45,7 @@ from branchline.stores import (
     StoredLog,
     TrashItem,
 )
-from branchline.stores.companion_folders import CompanionFile, files_in_folder, read_pieces
+from branchline.stores.companion_folders import FolderFile, files_in_folder, read_pieces
 from branchline.stores.files import SIDE_FOLDER
 
 __all__ = ["SyncAction", "SyncedSession", "sync"]
@@ -57,7 +58,7 @@ _FUTURE = 86_400_000
 """Milliseconds that a time may be ahead of this machine's clock."""
 _COPY = re.compile(r"(.+)\.other-([0-9a-f]{12})(?:-\d+)?").fullmatch
 _KEPT_OF_KEY = 200
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+_READ = os.O_RDONLY | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NONBLOCK | OPEN_FLAGS.NOCTTY | OPEN_FLAGS.NOFOLLOW
 
 
 class SyncedSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -509,7 +510,7 @@ def _with_folder(
     )
 
 
-def _file_synced(file: CompanionFile, session: str, *, dry_run: bool) -> bool:
+def _file_synced(file: FolderFile, session: str, *, dry_run: bool) -> bool:
     """Copy or extend one file of a companion folder; return whether there was anything to do.
 
     Raises OSError or BranchlineError if another file or a link is in its place.

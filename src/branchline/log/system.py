@@ -54,6 +54,7 @@ class _OpenFlags:
     NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
     NONBLOCK = getattr(os, "O_NONBLOCK", 0)
     NOCTTY = getattr(os, "O_NOCTTY", 0)
+    DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 
 
 OPEN_FLAGS = _OpenFlags()

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from branchline.errors import LogError
 from branchline.formats.suffixes import without_suffix
 from branchline.log import SYSTEM, System, sync_directory, write_file
-from branchline.log.system import describe_oserror
+from branchline.log.system import OPEN_FLAGS, describe_oserror
 
 __all__ = [
-    "CompanionFile",
+    "FolderFile",
     "companion_folder",
     "copy_folder",
     "files_in_folder",
@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 _PIECE = 1 << 20
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_FLAGS = os.O_RDONLY | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NONBLOCK | OPEN_FLAGS.NOCTTY
 
 
-class CompanionFile(NamedTuple):
+class FolderFile(NamedTuple):
     """A file that belongs to a session file, or the session file itself."""
 
     path: str
@@ -65,13 +65,17 @@ def _open_inside(path: str, directory: str | None) -> int:
     if directory is None:
         return os.open(path, _FLAGS)
     *folders, name = os.path.relpath(path, directory).split(os.sep)
-    at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    at = os.open(directory, os.O_RDONLY | OPEN_FLAGS.DIRECTORY | OPEN_FLAGS.CLOEXEC)
     try:
         for folder in folders:
-            below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            below = os.open(
+                folder,
+                os.O_RDONLY | OPEN_FLAGS.DIRECTORY | OPEN_FLAGS.NOFOLLOW | OPEN_FLAGS.CLOEXEC,
+                dir_fd=at,
+            )
             os.close(at)
             at = below
-        return os.open(name, _FLAGS | os.O_NOFOLLOW, dir_fd=at)
+        return os.open(name, _FLAGS | OPEN_FLAGS.NOFOLLOW, dir_fd=at)
     finally:
         os.close(at)
 
@@ -115,7 +119,7 @@ def read_pieces(descriptor: int) -> Iterator[bytes]:
         yield data
 
 
-def files_in_folder(path: str) -> list[CompanionFile]:
+def files_in_folder(path: str) -> list[FolderFile]:
     """Return the regular files in the companion folder of a session file, sorted; links are left out."""
     folder, here = companion_folder(path), os.path.dirname(path)
     found = []
@@ -125,5 +129,5 @@ def files_in_folder(path: str) -> list[CompanionFile]:
             file = os.path.join(directory, name)
             with contextlib.suppress(OSError):
                 if stat.S_ISREG(os.lstat(file).st_mode):
-                    found.append(CompanionFile(file, os.path.relpath(file, here), path))
+                    found.append(FolderFile(file, os.path.relpath(file, here), path))
     return sorted(found)
