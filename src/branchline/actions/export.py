@@ -21,9 +21,8 @@ from branchline.actions.redactor import Choices, Redaction, Redactor
 from branchline.actions.reduced_lines import Omissions, reduced_lines
 from branchline.actions.single_file import page_of, page_parts, require_same_tree, scan_page
 from branchline.clock import SystemClock, iso, local_time
-from branchline.context.javascript import stringify
 from branchline.conversion import branch_tips
-from branchline.entries import Entry, Header, encode_header, splice
+from branchline.entries import Entry, Header, encode_header, json_codec, splice
 from branchline.errors import NotSupported, SecretsLeft
 from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL, SUFFIXES
@@ -547,7 +546,7 @@ def _trajectories(
             inherited=inherited | known,
         )
         known.update(path)
-        line = stringify(_TRAJECTORIES[format_](trajectory)).encode("utf-8", "replace")
+        line = json_codec.dumps(_TRAJECTORIES[format_](trajectory), surrogates="replace")
         lines.append(redactor.lines(line + b"\n"))
     return b"".join(lines)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from branchline.entries import Image, Text, ToolResult
+from branchline.entries import Image, Text, ToolResult, json_codec
 
 __all__ = [
     "INCOMPLETE",
@@ -26,6 +27,7 @@ INCOMPLETE = "incomplete"
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[^,]*)?;base64,(.*)", re.DOTALL)
 _LONGEST = 60
+_DEEPEST = json_codec.DEEPEST - 10  # a call lies a few levels deep in its line
 
 
 def plain(value: Any) -> Any:
@@ -70,12 +72,23 @@ def number(value: Any) -> int | float:
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """Parse the arguments of a call; anything but a JSON object is kept as text."""
+    """Parse the arguments of a call; anything but a JSON object that can be stored unchanged is kept as text.
+
+    A number beyond the range of floats, or a value that is nested too deeply, could not be.
+    """
     try:
-        found = json.loads(text or "{}")
-    except ValueError:
+        found = json.loads(text or "{}", parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError):
         return {INCOMPLETE: text}
-    return found if isinstance(found, dict) else {INCOMPLETE: text}
+    fits = isinstance(found, dict) and not json_codec.is_deep([found], _DEEPEST)
+    return found if fits else {INCOMPLETE: text}
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits} is no finite number")
+    return value
 
 
 def data_image(url: str, maker: str) -> Image:
