@@ -27,9 +27,9 @@ from branchline.entries import (
     MessageEntry,
     ModelChange,
     ThinkingLevelChange,
-    ToolCall,
     ToolResult,
     UserMessage,
+    tool_calls,
 )
 from branchline.session import NewEntry, Session
 from branchline.tree import ROOT
@@ -182,9 +182,9 @@ def _require_whole_exchanges(entries: Iterable[Entry]) -> None:
         if not isinstance(entry, MessageEntry):
             continue
         message = entry.message
-        if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+        if isinstance(message, AssistantMessage):
             failed = message.stop_reason in ("error", "aborted")
-            calls = [block for block in message.content if isinstance(block, ToolCall)]
+            calls = tool_calls(message.content)
             open_calls.update({call.id: entry.id for call in calls if not failed})
         elif isinstance(message, ToolResult):
             if message.tool_call_id not in open_calls:

@@ -30,6 +30,7 @@ from branchline.entries import (
     Usage,
     UserMessage,
     json_codec,
+    tool_calls,
 )
 from branchline.entries.splice import field_ranges, set_fields
 from branchline.tree import Tree
@@ -77,9 +78,9 @@ def has_native_form(line: bytes) -> bool:
 def calls_with_long_numbers(entry: Entry) -> bool:
     """Return whether a tool call of an entry has an integer that a float cannot represent exactly."""
     message = message_of(entry)
-    if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+    if not isinstance(message, AssistantMessage):
         return False
-    waiting: list[Any] = [block.arguments for block in message.content if isinstance(block, ToolCall)]
+    waiting: list[Any] = [call.arguments for call in tool_calls(message.content)]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):

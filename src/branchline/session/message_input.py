@@ -19,11 +19,11 @@ from branchline.entries import (
     SystemMessage,
     Text,
     Thinking,
-    ToolCall,
     ToolResult,
     UnknownBlock,
     UnknownMessage,
     UserMessage,
+    tool_calls,
 )
 from branchline.entries.lenient import block_from_fields, message_from_fields
 from branchline.errors import NothingToCompact
@@ -148,12 +148,12 @@ def _provider_words(what: str, maker: str) -> str:
 def name_tool(result: ToolResult, before: Iterable[Message]) -> ToolResult:
     """Fill in the tool name and call id of a result from the messages before it."""
     for message in before:
-        if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+        if not isinstance(message, AssistantMessage):
             continue
-        for block in message.content:
+        for call in tool_calls(message.content):
             # The Responses API has two ids for a call; its result names the first.
-            if isinstance(block, ToolCall) and result.tool_call_id in (block.id, block.id.partition("|")[0]):
-                return msgspec.structs.replace(result, tool_call_id=block.id, tool_name=block.name)
+            if result.tool_call_id in (call.id, call.id.partition("|")[0]):
+                return msgspec.structs.replace(result, tool_call_id=call.id, tool_name=call.name)
     return result
 
 

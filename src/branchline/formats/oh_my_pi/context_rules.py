@@ -23,6 +23,7 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UnknownBlock,
+    as_blocks,
 )
 from branchline.formats.oh_my_pi.records import RECOVERED
 from branchline.tree import EntrySource
@@ -150,7 +151,7 @@ def _without_failures(messages: list[ContextMessage]) -> list[ContextMessage]:
 
 
 def _calls(message: AssistantMessage) -> set[str]:
-    return {call for block in message.content if (call := _call(block)) is not None}
+    return {call for block in as_blocks(message.content) if (call := _call(block)) is not None}
 
 
 def _call(block: Any) -> str | None:
