@@ -10,10 +10,14 @@ What comes from files, other programs and people is one of these::
     │   ├── FileMissing      no such file (also a FileNotFoundError)
     │   └── PermissionDenied the file or its directory may not be read (also a PermissionError)
     ├── ReadOnly             the session may be read but not appended to, and why
+    ├── Closed               the session or library was closed (also a ValueError)
+    │   └── StoreClosed      the store was closed; nothing was written
     ├── EntryNotFound        no entry with this id (also a LookupError and a ValueError)
     ├── SessionNotFound      no session with this id, prefix or title (also a LookupError)
     ├── Ambiguous            several sessions or entries answer to this prefix
     ├── InvalidId            a malformed id or address, or one that is no file name (also a ValueError)
+    ├── InvalidArgument      an argument has a value that is not allowed (also a ValueError)
+    │   └── InvalidMessage   this is no message, or one that no model would see correctly
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
     │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
     ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and lines
@@ -48,12 +52,15 @@ __all__ = [
     "AuthMissing",
     "BranchlineError",
     "CannotOpen",
+    "Closed",
     "ContextOverflow",
     "EntryNotFound",
     "FileExists",
     "FileMissing",
     "FlowError",
+    "InvalidArgument",
     "InvalidId",
+    "InvalidMessage",
     "IsADirectory",
     "LockTimeout",
     "LogError",
@@ -75,6 +82,7 @@ __all__ = [
     "SecretsLeft",
     "SessionMoved",
     "SessionNotFound",
+    "StoreClosed",
     "SummaryFailed",
     "TooLarge",
     "UnknownModel",
@@ -115,6 +123,14 @@ class ReadOnly(BranchlineError):
     """The session can be read, but nothing may be appended to it."""
 
 
+class Closed(BranchlineError, ValueError):
+    """The session or library was closed before."""
+
+
+class StoreClosed(Closed):
+    """The store was closed before. Nothing was written."""
+
+
 class EntryNotFound(BranchlineError, LookupError, ValueError):
     """There is no entry with this id."""
 
@@ -129,6 +145,14 @@ class Ambiguous(BranchlineError):
 
 class InvalidId(BranchlineError, ValueError):
     """An id that must not be used, for example because it would be a path, or a malformed address."""
+
+
+class InvalidArgument(BranchlineError, ValueError):
+    """An argument has a value that is not allowed. Nothing was done."""
+
+
+class InvalidMessage(InvalidArgument):
+    """What was given is not a message, or one that no model would see correctly. Nothing was written."""
 
 
 class NotSupported(BranchlineError):

@@ -30,7 +30,7 @@ class Node(NamedTuple):
     @property
     def children(self) -> list[Node]:
         """The children, oldest first."""
-        return [Node(self.session, key) for key in self.session.index.children(self.id)]
+        return self.session.nodes_below(self.id)
 
     @property
     def entry(self) -> Entry:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -53,6 +54,7 @@ from branchline.plugins.formats import detect
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
+from branchline.session.lock import serialized
 from branchline.session.message_input import (
     kept_messages,
     name_tool,
@@ -305,6 +307,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     # -- appending ------------------------------------------------------------------------------------
 
+    @serialized
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
         """Append a message (a text is a user message) and return the id of its entry.
 
@@ -320,6 +323,7 @@ class Session(SessionShortcuts, SessionQueries):
             self._writer.publish()
         return self._append(MessageEntry, message=stored)
 
+    @serialized
     def append_messages(self, messages: Iterable[Message | dict[str, Any] | str]) -> list[str]:
         """Append several messages atomically and return the ids of their entries.
 
@@ -336,6 +340,7 @@ class Session(SessionShortcuts, SessionQueries):
             self._writer.publish()
         return self._write([NewEntry(kind=MessageEntry, fields={"message": message}) for message in stored])
 
+    @serialized
     def write(self, build: Callable[[Self], Sequence[NewEntry]]) -> list[str]:
         """Append entries of any kind atomically and return their ids.
 
@@ -349,12 +354,15 @@ class Session(SessionShortcuts, SessionQueries):
             self._writer.publish()
         return self._commit(lambda: self._with_normalized_messages(build(self)))
 
+    @serialized
     def append_model_change(self, provider: str, model_id: str) -> str:
         return self._append(ModelChange, provider=provider, model_id=model_id)
 
+    @serialized
     def append_thinking_level_change(self, level: str) -> str:
         return self._append(ThinkingLevelChange, thinking_level=level)
 
+    @serialized
     def append_compaction(
         self,
         summary: str = "",
@@ -401,10 +409,12 @@ class Session(SessionShortcuts, SessionQueries):
 
         return self._commit(build)[-1]
 
+    @serialized
     def append_custom(self, custom_type: str, data: Any = None) -> str:
         """Append extension data that the model does not see."""
         return self._append(Custom, custom_type=custom_type, data=data)
 
+    @serialized
     def append_custom_message(
         self,
         custom_type: str,
@@ -425,15 +435,18 @@ class Session(SessionShortcuts, SessionQueries):
             CustomMessage, custom_type=custom_type, content=body, role=role, display=display, details=details
         )
 
+    @serialized
     def append_label(self, entry_id: str, label: str | None) -> str:
         """Label an entry; None or an empty text removes the label."""
         self.index.position(entry_id)
         return self._append(Label, target=entry_id, label=label)
 
+    @serialized
     def set_title(self, title: str) -> str:
         """Set the title of the session; an empty one removes it."""
         return self._append(SessionInfo, name=_clean_title(title))
 
+    @serialized
     def append_usage(
         self,
         kind: str,
@@ -447,6 +460,7 @@ class Session(SessionShortcuts, SessionQueries):
         fields = {"kind": kind, "provider": provider, "model": model, "usage": usage, "note": note}
         return self._write([NewEntry(kind=UsageEntry, fields=fields)])[-1]
 
+    @serialized
     def append_context_edit(self, entry_id: str, replacement: Content | list[Any] | None) -> str:
         """Change what the model sees of an entry on the active path: other content, or (None) nothing."""
         position = self.index.position(entry_id)
@@ -468,6 +482,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     # -- moving ---------------------------------------------------------------------------------------
 
+    @serialized
     def branch(self, entry_id: str) -> None:
         """Move the leaf to an earlier (or any other) entry; the next append becomes its child.
 
@@ -475,10 +490,12 @@ class Session(SessionShortcuts, SessionQueries):
         """
         self._move_to(self._conversation_at(entry_id))
 
+    @serialized
     def reset(self) -> None:
         """Move before the first entry; the next append starts a new root beside the old ones."""
         self._move_to(None)
 
+    @serialized
     def branch_with_summary(
         self,
         entry_id: str | None,
@@ -504,6 +521,7 @@ class Session(SessionShortcuts, SessionQueries):
         }
         return self._write([NewEntry(kind=BranchSummary, fields=fields, parent=target)])[-1]
 
+    @serialized
     def fork(
         self,
         entry_id: str | None = None,
@@ -535,6 +553,7 @@ class Session(SessionShortcuts, SessionQueries):
         )
         return forks.execute(plan, self._beside(plan))
 
+    @serialized
     def fork_compacted(
         self,
         summary: str,
@@ -565,6 +584,7 @@ class Session(SessionShortcuts, SessionQueries):
         plan = forks.plan_compacted(self, leaf, kept, said, place=place, **options)
         return forks.execute(plan, self._beside(plan))
 
+    @serialized
     def fork_first(self, keep: int = 0) -> Session:
         """Create a session with the first ``keep`` messages of the path, linked to this one; 0 keeps all."""
         if keep < 0:
@@ -588,6 +608,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     # -- concurrent writers ---------------------------------------------------------------------------
 
+    @serialized
     def refresh(self) -> int:
         """Read what other writers appended and move to the leaf of the file, as if opened again.
 
@@ -597,16 +618,19 @@ class Session(SessionShortcuts, SessionQueries):
         self._leaf = self.transcript.leaf
         return count
 
+    @serialized
     def refresh_log(self) -> int:
         """Read what other writers appended, but keep the leaf of this session."""
         count = self._writer.catch_up()
         self._leaf = self._standing()
         return count
 
+    @serialized
     def subscribe(self, observer: Observer, *, on_problem: OnProblem | None = None) -> Callable[[], None]:
         """Call ``observer`` with the id of every entry appended here; return a function that stops it.
 
-        It is called once the entry is saved and cannot veto. Its exceptions go to ``on_problem`` (default:
+        It is called once the entry is saved and cannot veto, in the thread that appended and after that
+        thread has released the session, so it may append. Its exceptions go to ``on_problem`` (default:
         logged) and are never raised.
         """
         if self._observers is None:
@@ -619,9 +643,10 @@ class Session(SessionShortcuts, SessionQueries):
         A session without messages leaves no file, unless it was created with ``persist="always"``; a draft
         with a prompt is kept.
         """
-        if not self._closed:
-            self._closed = True
-            self._writer.close(worth_keeping=lambda: not _WORDS.isdisjoint(self.index.types))
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._writer.close(worth_keeping=lambda: not _WORDS.isdisjoint(self.index.types))
 
     def __enter__(self) -> Self:
         return self
@@ -683,7 +708,7 @@ class Session(SessionShortcuts, SessionQueries):
         elif keys:
             self._leaf = keys[-1]  # the key in the tree, where a format makes the ids itself
         if self._observers is not None:
-            self._observers.notify(keys)
+            self._lock.call_later(partial(self._observers.notify, keys))
         return self._keys_of(keys, [entry.id for entry in made])
 
     def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
@@ -759,8 +784,6 @@ class Session(SessionShortcuts, SessionQueries):
             )
 
     def _require_writable(self) -> None:
-        if self._closed:
-            raise ValueError(f"session {self.id} is closed")
         reading = self._writer.transcript.reading
         if reading.read_only is not None:
             raise ReadOnly(f"cannot append to {self.transcript.name}: {reading.read_only}")
