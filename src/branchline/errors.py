@@ -1,7 +1,9 @@
-"""The family of exceptions: what the world did to us.
+"""The family of exceptions: everything that the library refuses.
 
-A caller's own mistake (a wrong argument type, a negative limit) raises a builtin exception.
-What comes from files, other programs and people is one of these::
+``except BranchlineError`` catches every refusal, a caller's mistakes included. Where a builtin exception says
+the same, the refusal is that one too: a ValueError for a value that is not allowed, a TypeError for a wrong
+type, a LookupError for what is not there, an OSError for what the system refused. Only Python itself raises
+others, for example a TypeError for a missing or unknown argument::
 
     BranchlineError
     ├── NotASession          nothing in this file is a session (or the format is known and unsupported)
@@ -17,9 +19,12 @@ What comes from files, other programs and people is one of these::
     ├── Ambiguous            several sessions or entries answer to this prefix
     ├── InvalidId            a malformed id or address, or one that is no file name (also a ValueError)
     ├── InvalidArgument      an argument has a value that is not allowed (also a ValueError)
+    │   ├── InvalidType      or a type that is not allowed (also a TypeError)
     │   └── InvalidMessage   this is no message, or one that no model would see correctly
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
+    │   ├── UnsupportedFormat  no session can be written in this format (also a ValueError)
     │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
+    ├── KeyTaken             the store has a session of this name already (also a FileExistsError)
     ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and lines
     ├── FlowError            a flow could not do what was asked; nothing was written
     │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
@@ -61,7 +66,9 @@ __all__ = [
     "InvalidArgument",
     "InvalidId",
     "InvalidMessage",
+    "InvalidType",
     "IsADirectory",
+    "KeyTaken",
     "LockTimeout",
     "LogError",
     "LogGone",
@@ -86,11 +93,12 @@ __all__ = [
     "SummaryFailed",
     "TooLarge",
     "UnknownModel",
+    "UnsupportedFormat",
 ]
 
 
 class BranchlineError(Exception):
-    """Anything that branchline raises about the world outside it."""
+    """Anything that branchline refuses, or cannot do."""
 
 
 class NotASession(BranchlineError):
@@ -155,12 +163,24 @@ class InvalidMessage(InvalidArgument):
     """What was given is not a message, or one that no model would see correctly. Nothing was written."""
 
 
+class InvalidType(InvalidArgument, TypeError):
+    """An argument has a type that is not allowed. Nothing was done."""
+
+
 class NotSupported(BranchlineError):
     """The format of this file cannot hold what was asked for."""
 
 
+class UnsupportedFormat(NotSupported, ValueError):
+    """No session can be written in this format, or not in the way that was asked for."""
+
+
 class TooLarge(NotSupported):
     """A compressed file unpacks to more than the setting ``max_unpacked`` allows."""
+
+
+class KeyTaken(BranchlineError, FileExistsError):
+    """The store has a session of this name already, which stays as it is."""
 
 
 class SecretsLeft(BranchlineError):
