@@ -33,6 +33,7 @@ from branchline.catalog.candidates import (
     title_words,
     titles,
 )
+from branchline.errors import InvalidArgument
 from branchline.library.line_text import column_text, entry_texts, line_texts
 from branchline.library.scanner import Scanner, SeenFile
 from branchline.library.text_index import index_text, stale_files
@@ -87,7 +88,7 @@ def search(
     ``prices`` estimate the cost that agents do not record; queries without ``cost:`` need none.
     """
     if query.problem is not None:
-        raise ValueError(query.problem)
+        raise InvalidArgument(query.problem)
     run = _Run(scanner, query, limit=limit, budget=budget, context=context, prices=prices)
     try:
         catalog = open_catalog()

@@ -14,7 +14,15 @@ import msgspec
 
 from branchline import places
 from branchline.entries import Header
-from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, NotSupported, TooLarge
+from branchline.errors import (
+    BranchlineError,
+    LogError,
+    NotASession,
+    NotSaved,
+    NotSupported,
+    TooLarge,
+    UnsupportedFormat,
+)
 from branchline.formats import PI, CompanionFile, Content, Format, SessionFacts, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.log.system import read_beginning
@@ -60,9 +68,11 @@ def written_format(name: str | None) -> Format:
     format_ = format_named(name)
     if format_.imports is not None:
         command = " ".join(format_.imports.command)
-        raise NotSupported(f"{format_.name} takes a new session through `{command}`: use convert --install")
+        raise UnsupportedFormat(
+            f"{format_.name} takes a new session through `{command}`: use convert --install"
+        )
     if format_.writer is None:
-        raise NotSupported(f"sessions of {format_.name} are read-only; choose another agent")
+        raise UnsupportedFormat(f"sessions of {format_.name} are read-only; choose another agent")
     return format_
 
 
@@ -70,7 +80,7 @@ def writable_format(name: str | None) -> Format:
     """Return the format of an agent whose sessions can also be appended to."""
     format_ = written_format(name)
     if not format_.is_appendable:
-        raise NotSupported(
+        raise UnsupportedFormat(
             f"sessions of {format_.name} are written only as a whole; fork or convert one for {format_.name}"
         )
     return format_

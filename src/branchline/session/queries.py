@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NoReturn
 
+from branchline._arguments import require_number
 from branchline.clock import Clock
 from branchline.context import Context, build_context
 from branchline.entries import SIDE_TYPES, Entry, Header
@@ -12,7 +13,7 @@ from branchline.errors import Closed
 from branchline.formats import EntryLog
 from branchline.log import TornTail
 from branchline.session.lock import SessionLock, serialized
-from branchline.session.nodes import Node, NodeRow, node_rows
+from branchline.session.nodes import Node, NodeRow, node_rows, nodes_below
 from branchline.session.observers import Observers
 from branchline.session.writer import SessionWriter
 from branchline.stores import Store
@@ -162,18 +163,13 @@ class SessionQueries:
 
         ``limit`` returns only its last entries, without walking to the root.
         """
-        if limit is not None and limit < 0:
-            raise ValueError(f"a limit cannot be negative: {limit}")
+        if limit is not None:
+            require_number("limit", limit, integer=True)
         return self.index.conversation_path(self._leaf if entry_id is None else entry_id, limit)
 
     def tree(self) -> list[Node]:
         """Return the roots; each node can return its children."""
-        return self.nodes_below(None)
-
-    @serialized
-    def nodes_below(self, entry_id: str | None) -> list[Node]:
-        """Return the children of an entry (None: the roots), side records included, oldest first."""
-        return [Node(self, key) for key in self.index.children(entry_id)]
+        return nodes_below(self, None)
 
     @serialized
     def nodes(self) -> list[NodeRow]:
