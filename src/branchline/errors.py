@@ -1,7 +1,9 @@
-"""The family of exceptions: what the world did to us.
+"""The family of exceptions: everything that the library refuses.
 
-A caller's own mistake (a wrong argument type, a negative limit) raises a builtin exception.
-What comes from files, other programs and people is one of these::
+``except BranchlineError`` catches every refusal, a caller's mistakes included. Where a builtin exception says
+the same, the refusal is that one too: a ValueError for a value that is not allowed, a TypeError for a wrong
+type, a LookupError for what is not there, an OSError for what the system refused. Only Python itself raises
+others, for example a TypeError for a missing or unknown argument::
 
     BranchlineError
     ├── NotASession          nothing in this file is a session (or the format is known and unsupported)
@@ -10,12 +12,19 @@ What comes from files, other programs and people is one of these::
     │   ├── FileMissing      no such file (also a FileNotFoundError)
     │   └── PermissionDenied the file or its directory may not be read (also a PermissionError)
     ├── ReadOnly             the session may be read but not appended to, and why
+    ├── Closed               the session or library was closed (also a ValueError)
+    │   └── StoreClosed      the store was closed; nothing was written
     ├── EntryNotFound        no entry with this id (also a LookupError and a ValueError)
     ├── SessionNotFound      no session with this id, prefix or title (also a LookupError)
     ├── Ambiguous            several sessions or entries answer to this prefix
     ├── InvalidId            a malformed id or address, or one that is no file name (also a ValueError)
+    ├── InvalidArgument      an argument has a value that is not allowed (also a ValueError)
+    │   ├── InvalidType      or a type that is not allowed (also a TypeError)
+    │   └── InvalidMessage   this is no message, or one that no model would see correctly
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
+    │   ├── UnsupportedFormat  no session can be written in this format (also a ValueError)
     │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
+    ├── KeyTaken             the store has a session of this name already (also a FileExistsError)
     ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and lines
     ├── FlowError            a flow could not do what was asked; nothing was written
     │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
@@ -48,13 +57,18 @@ __all__ = [
     "AuthMissing",
     "BranchlineError",
     "CannotOpen",
+    "Closed",
     "ContextOverflow",
     "EntryNotFound",
     "FileExists",
     "FileMissing",
     "FlowError",
+    "InvalidArgument",
     "InvalidId",
+    "InvalidMessage",
+    "InvalidType",
     "IsADirectory",
+    "KeyTaken",
     "LockTimeout",
     "LogError",
     "LogGone",
@@ -75,14 +89,16 @@ __all__ = [
     "SecretsLeft",
     "SessionMoved",
     "SessionNotFound",
+    "StoreClosed",
     "SummaryFailed",
     "TooLarge",
     "UnknownModel",
+    "UnsupportedFormat",
 ]
 
 
 class BranchlineError(Exception):
-    """Anything that branchline raises about the world outside it."""
+    """Anything that branchline refuses, or cannot do."""
 
 
 class NotASession(BranchlineError):
@@ -115,6 +131,14 @@ class ReadOnly(BranchlineError):
     """The session can be read, but nothing may be appended to it."""
 
 
+class Closed(BranchlineError, ValueError):
+    """The session or library was closed before."""
+
+
+class StoreClosed(Closed):
+    """The store was closed before. Nothing was written."""
+
+
 class EntryNotFound(BranchlineError, LookupError, ValueError):
     """There is no entry with this id."""
 
@@ -131,12 +155,32 @@ class InvalidId(BranchlineError, ValueError):
     """An id that must not be used, for example because it would be a path, or a malformed address."""
 
 
+class InvalidArgument(BranchlineError, ValueError):
+    """An argument has a value that is not allowed. Nothing was done."""
+
+
+class InvalidMessage(InvalidArgument):
+    """What was given is not a message, or one that no model would see correctly. Nothing was written."""
+
+
+class InvalidType(InvalidArgument, TypeError):
+    """An argument has a type that is not allowed. Nothing was done."""
+
+
 class NotSupported(BranchlineError):
     """The format of this file cannot hold what was asked for."""
 
 
+class UnsupportedFormat(NotSupported, ValueError):
+    """No session can be written in this format, or not in the way that was asked for."""
+
+
 class TooLarge(NotSupported):
     """A compressed file unpacks to more than the setting ``max_unpacked`` allows."""
+
+
+class KeyTaken(BranchlineError, FileExistsError):
+    """The store has a session of this name already, which stays as it is."""
 
 
 class SecretsLeft(BranchlineError):

@@ -19,6 +19,7 @@ import msgspec
 from branchline._sha256 import sha256
 from branchline._user_directories import user_directory
 from branchline.entries import Header, json_codec
+from branchline.errors import InvalidArgument
 from branchline.formats import BUILTIN_FORMATS, PI, Format, agent_name
 from branchline.plugins.formats import BrokenFormat, format_named, installed_formats
 
@@ -353,7 +354,7 @@ def known_agent(name: str) -> str:
 
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
-    raise ValueError(f"unknown agent {name!r}; {hint}")
+    raise InvalidArgument(f"unknown agent {name!r}; {hint}")
 
 
 def days_kept(place: Place) -> float | None:

@@ -147,12 +147,12 @@ def test_a_chat_that_is_not_kept_writes_no_file(project, tmp_path):
     async def work() -> None:
         async with talk.conductor:
             await talk.say("offline: say two")
+            assert len(session.context().messages) == 4
 
     drive(work)
 
     assert Path(file).read_bytes() == before
     assert [path for path in tmp_path.rglob("*.jsonl") if path != Path(file)] == []
-    assert len(session.context().messages) == 4
 
 
 def test_what_can_only_be_read_goes_on_in_a_fork(project):

@@ -11,9 +11,11 @@ import pytest
 
 from branchline import Session
 from branchline.chat import COMMANDS
+from branchline.chat.notices import event_problem
 from branchline.chat.shell import MAX_OUTPUT
-from branchline.conductor import MessageAppended, TextDelta
+from branchline.conductor import MessageAppended, RetryScheduled, TextDelta
 from branchline.entries import BashExecution
+from branchline.errors import NetworkFailure
 from branchline.models import OfflineModel
 from chat.kit import Talk, drive
 
@@ -384,3 +386,16 @@ def test_what_is_said_while_the_model_works_is_heard_after_its_answer(project):
             assert talk.front.given == []
 
     drive(work)
+
+
+def test_a_retry_says_which_of_how_many_it_is():
+    error = NetworkFailure("test-model answered with error 500: oops")
+
+    said = [
+        event_problem(RetryScheduled(error=error, attempt=number, attempts=4, delay=2.0))
+        for number in (1, 2, 3)
+    ]
+
+    assert said == [
+        f"retry {number} of 3 in 2 s: test-model answered with error 500: oops" for number in (1, 2, 3)
+    ]

@@ -140,19 +140,36 @@ def test_a_system_prompt_can_be_said(run, data) -> None:
         (["--message-json", '{"role":7}'], "is not a message"),
         (["--message-json", '{"role":"user","content":NaN}'], "not a JSON number"),
         (["--message-json", "[" * 100_000], "is not JSON"),
+        (["--message-json", '{"role":"foo"}'], "the role 'foo' is not known"),
+        (["--message-json", '{"role":"user"}'], "needs the field 'content'"),
+        (["--message-json", '{"role":"user","content":5}'], "not a text or a list of blocks"),
+        (["--message-json", '{"role":"user","content":[{"type":"txt"}]}'], "no blocks of type 'txt'"),
+        (["--message-json", '{"role":"user","content":"x","timestamp":1e999}'], "no number of JSON"),
+        (["--message-json", '{"role":"tool","content":"x","tool_call_id":"c"}'], "from_openai"),
+        (
+            ["--message-json", '{"role":"assistant","content":"x","stop_reason":"stop"}'],
+            "called 'stopReason'",
+        ),
+        (["--message-json", '[{"role":"user","content":"x"},{"role":"foo"}]'], "the role 'foo' is not known"),
+        (["--json-message", "foo.json"], "the role 'foo' is not known"),
         (["text", "--role", "robot"], "robot"),
         (["text", "--model", "a/b"], "--model requires"),
         (["text", "--role", "assistant", "--model", "gpt"], "PROVIDER/MODEL"),
         (["text", "--nonsense"], "--nonsense"),
     ],
 )
-def test_a_wrong_append_is_refused_and_writes_nothing(arguments, words, run, data) -> None:
+def test_a_wrong_append_is_refused_in_one_sentence_and_writes_nothing(
+    arguments, words, run, data, world
+) -> None:
+    (world / "foo.json").write_text('{"role":"foo"}')
     path = Path(data("new", "--id", "talk")["file"])
     before = path.read_bytes()
 
     result = run("append", "talk", *arguments, code=2)
 
     assert words in result.stderr
+    assert "internal error" not in result.stderr
+    assert sum(not line.startswith("Try ") for line in result.stderr.splitlines()) == 1
     assert result.stdout == ""
     assert path.read_bytes() == before
 

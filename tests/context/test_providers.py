@@ -6,7 +6,19 @@ import json
 
 import pytest
 
-from branchline.context import anthropic, build_context, openai_chat, openai_responses
+from branchline import Session, from_openai
+from branchline.compaction.conversation_text import conversation_text
+from branchline.compaction.file_operations import FileTally
+from branchline.context import (
+    Context,
+    ContextMessage,
+    anthropic,
+    build_context,
+    openai_chat,
+    openai_responses,
+)
+from branchline.context.tokens import estimate_messages
+from branchline.entries import AssistantMessage, Text, ToolResult, UserMessage
 from context.story import answer, at, call, compaction, message, result, story, user
 from context.validators import check_anthropic, check_openai_chat, check_openai_responses
 from support import CORPUS, transcript
@@ -111,7 +123,7 @@ def test_openai_chat_gets_pictures_of_results_in_a_message_of_their_own():
     assert answered["tool_calls"][0] == {
         "id": "c1",
         "type": "function",
-        "function": {"name": "read", "arguments": '{"path":"a.py","lines":1}'},
+        "function": {"name": "read", "arguments": '{"path":"a.py","lines":1.0}'},
     }
     assert first == {"role": "tool", "tool_call_id": "c1", "content": "see"}
     assert second == {"role": "tool", "tool_call_id": "c2", "content": "[tool error] not found"}
@@ -203,3 +215,104 @@ def test_half_a_character_never_reaches_a_provider():
 
     for request in (anthropic(context), openai_chat(context), openai_responses(context)):
         json.dumps(request.body(), ensure_ascii=False).encode()
+
+
+NUMBERS = '{"id":1894567890123456789,"price":1.0,"large":18945678901234567890123,"tiny":1e-07,"2":0,"1":-0.0}'
+
+
+def numbers_sent(request):
+    if request.api == "anthropic":
+        return json.dumps(request.messages[1]["content"][0]["input"], separators=(",", ":"))
+    if request.api == "openai-chat":
+        return request.messages[1]["tool_calls"][0]["function"]["arguments"]
+    return request.messages[1]["arguments"]
+
+
+@pytest.mark.parametrize("shape", [anthropic, openai_chat, openai_responses])
+def test_the_numbers_of_a_call_are_sent_as_the_model_wrote_them(shape):
+    session = Session.in_memory("/tmp")
+    session.append_message("go")
+    function = {"name": "get", "arguments": NUMBERS}
+    call = {"id": "c", "type": "function", "function": function}
+    session.append_messages(from_openai({"role": "assistant", "content": None, "tool_calls": [call]}))
+
+    assert numbers_sent(shape(session.context())).replace("1e-7", "1e-07") == NUMBERS
+
+
+@pytest.mark.parametrize("shape", [anthropic, openai_chat, openai_responses])
+def test_replacing_half_a_character_does_not_change_the_numbers_beside_it(shape):
+    session = Session.in_memory("/tmp")
+    session.append_message("go")
+    arguments = {"text": "\ud83d", "\udc00": 1.0, "id": 1894567890123456789, "none": [float("nan")]}
+    session.append_message(
+        {
+            "role": "assistant",
+            "content": [{"type": "toolCall", "id": "c", "name": "f", "arguments": arguments}],
+        }
+    )
+
+    expected = {"text": "\ufffd", "\ufffd": 1.0, "id": 1894567890123456789, "none": [None]}
+    sent = json.loads(numbers_sent(shape(session.context())))
+    assert sent == expected
+    assert isinstance(sent["\ufffd"], float)
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"x": 1e400}', '{"x": NaN}', "[1]", '{"x": ', '{"x":' * 200 + "1" + "}" * 200]
+)
+def test_arguments_that_cannot_be_stored_unchanged_are_kept_as_their_text(arguments):
+    call = {"id": "c", "type": "function", "function": {"name": "get", "arguments": arguments}}
+
+    (message,) = from_openai({"role": "assistant", "content": None, "tool_calls": [call]})
+
+    assert message.content[0].arguments == {"incomplete": arguments}
+
+
+class CountedText(str):
+    """A text that counts how many of its characters are looked at one by one."""
+
+    __slots__ = ()
+    visits = 0
+
+    def __iter__(self):
+        for character in super().__iter__():
+            CountedText.visits += 1
+            yield character
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        anthropic,
+        openai_chat,
+        openai_responses,
+        lambda context: estimate_messages([item.message for item in context.messages]),
+        lambda context: conversation_text([item.message for item in context.messages]),
+        lambda context: FileTally().add_messages([item.message for item in context.messages]),
+    ],
+    ids=["anthropic", "openai_chat", "openai_responses", "tokens", "conversation_text", "file_operations"],
+)
+def test_content_that_is_a_text_is_never_walked_character_by_character(reader):
+    content = CountedText("a long answer " * 100)
+    context = Context(
+        messages=[
+            ContextMessage("1", UserMessage(content=content)),
+            ContextMessage("2", AssistantMessage(content=content)),
+            ContextMessage("3", ToolResult(tool_call_id="c", tool_name="f", content=content)),
+        ]
+    )
+    CountedText.visits = 0
+
+    reader(context)
+
+    assert CountedText.visits == 0
+
+
+@pytest.mark.parametrize("shape", [anthropic, openai_chat, openai_responses])
+def test_content_that_is_a_text_makes_the_same_request_as_one_text_block(shape):
+    def request(content):
+        messages = [UserMessage(content="q"), AssistantMessage(content=content), UserMessage(content="r")]
+        return shape(Context(messages=[ContextMessage(str(n), one) for n, one in enumerate(messages)]))
+
+    assert request("  an answer") == request((Text(text="  an answer"),))
+    assert request(" ") == request(())

@@ -22,7 +22,7 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from branchline import SessionLibrary
-from branchline.errors import NotSupported
+from branchline.errors import InvalidId, NotSupported, StoreClosed
 from branchline.integrations.langgraph import BranchlineSaver
 from stores.postgres_server import with_options
 
@@ -422,3 +422,28 @@ def test_a_mirror_that_fails_is_logged_and_the_run_goes_on(where, caplog, monkey
     assert len(said(app, thread())) == 2
     assert "cannot mirror the LangGraph thread 't': disk full" in caplog.text
     saver.close()
+
+
+def test_a_closed_saver_refuses_to_go_on(database):
+    saver = BranchlineSaver(database)
+    saver.setup()
+    app = chat_graph(saver)
+    app.invoke({"messages": [HumanMessage("hello")]}, thread())
+    saver.close()
+    saver.close()
+
+    for use in (
+        lambda: app.invoke({"messages": [HumanMessage("again")]}, thread()),
+        lambda: app.get_state(thread()),
+        lambda: list(saver.list(thread())),
+        lambda: saver.delete_thread("t"),
+    ):
+        with pytest.raises(StoreClosed):
+            use()
+
+
+def test_options_after_a_file_are_refused(tmp_path):
+    with pytest.raises(InvalidId, match="PostgreSQL"):
+        BranchlineSaver(tmp_path / "agents.db?tenant=acme")
+
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -33,7 +33,9 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 from pydantic_ai.models.test import TestModel
 
 from branchline import SessionLibrary
+from branchline.errors import Closed
 from branchline.integrations.pydantic_ai import BranchlineConversations
+from branchline.stores import open_store
 from stores.postgres_server import with_options
 
 
@@ -305,3 +307,32 @@ def test_the_laws_hold_in_postgresql(postgres_dsn):
     run_state_machine_as_test(
         machine, settings=settings(max_examples=50, stateful_step_count=30, deadline=None)
     )
+
+
+@pytest.mark.parametrize("given", ["address", "store", "library"])
+def test_a_closed_store_refuses_to_go_on_and_leaves_open_what_it_was_given(tmp_path, given):
+    where = tmp_path / "app.db"
+    place = {"address": str, "store": open_store, "library": SessionLibrary}[given](where)
+
+    async def check() -> None:
+        store = BranchlineConversations(place)
+        await store.save(Conversation(conversation_id="c", messages=turn("hello")))
+        await store.close()
+        await store.close()
+        uses: list[Callable[[], Coroutine[Any, Any, Any]]] = [
+            lambda: store.load("c"),
+            lambda: store.save(Conversation(conversation_id="c", messages=turn("again"))),
+            lambda: store.delete("c"),
+        ]
+        for use in uses:
+            with pytest.raises(Closed, match="closed"):
+                await use()
+
+    asyncio.run(check())
+
+    if given == "store":
+        assert place.stat("c") is not None
+    if given == "library":
+        assert len(place.list().readable) == 1
+    with SessionLibrary(where) as library:
+        assert len(library.get("c").context().messages) == 2

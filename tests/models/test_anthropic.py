@@ -144,6 +144,7 @@ def test_its_refusals_are_our_errors(server, reply, error):
 
     assert events == []
     assert type(problem) is error
+    assert ("answered with error 529" in str(problem)) == (error is NetworkFailure)
     assert len(server.requests) == 1
 
 

@@ -102,6 +102,7 @@ def test_its_refusals_are_our_errors(server, monkeypatch, status, error):
     assert events == []
     assert isinstance(problem, error)
     assert "because of this" in str(problem)
+    assert (f"answered with error {status}" in str(problem)) == (status >= 500)
     assert "key-for-tests" not in str(problem)
     assert len(server.requests) == 1  # tried once; trying again is left to the conductor
 

@@ -146,8 +146,8 @@ def test_a_thought_comes_as_a_thought_and_goes_back_to_the_model_that_had_it(ser
         (refuses(404, {"message": "no such model"}), UnknownModel, "no such model"),
         (refuses(422, {"message": "weird"}), ModelRefused, "weird"),
         (refuses(402, {"message": "pay first"}), ModelRefused, "pay first"),
-        (refuses(500, {"message": "oops"}), NetworkFailure, "oops"),
-        (refuses(503, {"message": "busy"}), NetworkFailure, "busy"),
+        (refuses(500, {"message": "oops"}), NetworkFailure, "answered with error 500: oops"),
+        (refuses(503, {"message": "busy"}), NetworkFailure, "answered with error 503: busy"),
         (stream(b"<html>hello</html>"), MalformedStream, "invalid response"),
         (stream(), MalformedStream, "invalid response"),
     ],
@@ -198,6 +198,7 @@ def test_nobody_there_is_a_network_failure():
     _events, problem = broken(model_by_name("x", base_url=url), asks("hi"))
 
     assert isinstance(problem, NetworkFailure)
+    assert "could not be reached" in str(problem)
 
 
 def test_a_stream_can_be_closed_in_the_middle_and_the_model_used_again(server):

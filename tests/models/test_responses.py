@@ -136,6 +136,7 @@ def test_its_refusals_are_our_errors(server, monkeypatch, status, error):
     assert seen == []
     assert isinstance(problem, error)
     assert "because of this" in str(problem)
+    assert (f"answered with error {status}" in str(problem)) == (status >= 500)
 
 
 @pytest.mark.parametrize("end", [True, False])

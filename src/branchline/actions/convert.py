@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from branchline import places
+from branchline._arguments import require_choice
 from branchline.actions.document_import import import_document
 from branchline.actions.output_file import output_directory, require_new_path, write_new, write_output
 from branchline.clock import SystemClock
@@ -19,7 +20,7 @@ from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
 from branchline.conversion.entry_utils import add_missing_usage
 from branchline.entries import Header
-from branchline.errors import BranchlineError, FileExists, NotSupported
+from branchline.errors import BranchlineError, FileExists, InvalidArgument, NotSupported, UnsupportedFormat
 from branchline.formats import PI, Format, agent_name
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
@@ -51,12 +52,15 @@ TARGETS = (
 """The agents whose sessions can be written."""
 
 
+ConvertScope = Literal["tree", "path", "branches"]
+
+
 class ConvertRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to convert, into what, and where to put it."""
 
     to: str
     """One of :data:`TARGETS`."""
-    scope: Literal["tree", "path", "branches"] = "tree"
+    scope: ConvertScope = "tree"
     """All branches in one file, one path, or one file for each branch."""
     entry: str | None = None
     """The last entry of the path (default: the leaf)."""
@@ -114,13 +118,14 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     FileExists if a path is taken, and ValueError for an unknown agent, or if several files are to go to a
     path that is not a directory.
     """
+    require_choice("scope", request.scope, ConvertScope)
     request = msgspec.structs.replace(request, to=agent_name(request.to))
     target = target_format(request.to)
     if request.install and not has_messages(session):
         raise NotSupported(f"cannot install {session.id} for {request.to}: it has no messages to go on from")
     leaves = list(_leaves(session, request))
     if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:
-        raise ValueError(f"{len(leaves)} files need a directory; give one with -o DIR/")
+        raise InvalidArgument(f"{len(leaves)} files need a directory; give one with -o DIR/")
     made: dict[str, Converted] = {}
     for leaf in leaves:  # grows by the branches that the first file cannot hold
         header = _header(session, target, request)
@@ -184,10 +189,10 @@ def target_format(name: str) -> Format:
         if agent_name(name) != NATIVE_AGENT and format_named(name).imports is not None:
             return format_named(name).for_import()
         return written_format(name)
-    except ValueError:
-        raise ValueError(f"unknown agent {name!r}; {choices}") from None
     except NotSupported:
-        raise NotSupported(f"sessions of {agent_name(name)} are read-only; {choices}") from None
+        raise UnsupportedFormat(f"sessions of {agent_name(name)} are read-only; {choices}") from None
+    except InvalidArgument:
+        raise InvalidArgument(f"unknown agent {name!r}; {choices}") from None
 
 
 def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]:

@@ -16,15 +16,15 @@ from typing import Any, Literal, NamedTuple, assert_never
 
 import msgspec
 
+from branchline._arguments import require_choice
 from branchline.actions.output_file import files_of, output_directory, write_output
 from branchline.actions.redactor import Choices, Redaction, Redactor
 from branchline.actions.reduced_lines import Omissions, reduced_lines
 from branchline.actions.single_file import page_of, page_parts, require_same_tree, scan_page
 from branchline.clock import SystemClock, iso, local_time
-from branchline.context.javascript import stringify
 from branchline.conversion import branch_tips
-from branchline.entries import Entry, Header, encode_header, splice
-from branchline.errors import NotSupported, SecretsLeft
+from branchline.entries import Entry, Header, encode_header, json_codec, splice
+from branchline.errors import NotSupported, SecretsLeft, UnsupportedFormat
 from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL, SUFFIXES
 from branchline.formats.zot import ZOT, export_portable
@@ -278,6 +278,8 @@ class _Draft(NamedTuple):
 
 
 def _draft(session: Session, request: ExportRequest, name: str, known: set[str] | None = None) -> _Draft:
+    if request.format is not None:
+        require_choice("format", request.format, ExportFormat)
     format_ = request.format or _format_of(name)
     if format_ == "html":
         return _page(session, request)
@@ -319,7 +321,7 @@ def _format_of(name: str) -> ExportFormat:
         return "zotsession"
     if ending in ("", *SUFFIXES):
         return "jsonl"
-    raise NotSupported(
+    raise UnsupportedFormat(
         f"cannot export to {base}: unknown export format {ending}; "
         f"choose {', '.join(ENDINGS.values())}, or name the format"
     )
@@ -580,7 +582,7 @@ def _trajectories(
             inherited=inherited | known,
         )
         known.update(path)
-        line = stringify(_TRAJECTORIES[format_](trajectory)).encode("utf-8", "replace")
+        line = json_codec.dumps(_TRAJECTORIES[format_](trajectory), surrogates="replace")
         lines.append(redactor.lines(line + b"\n"))
     return b"".join(lines)
 

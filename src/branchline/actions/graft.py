@@ -27,10 +27,11 @@ from branchline.entries import (
     MessageEntry,
     ModelChange,
     ThinkingLevelChange,
-    ToolCall,
     ToolResult,
     UserMessage,
+    tool_calls,
 )
+from branchline.errors import InvalidArgument
 from branchline.session import NewEntry, Session
 from branchline.tree import ROOT
 
@@ -69,12 +70,12 @@ def graft(
         session.index.position(onto)
     target = session.leaf if onto is None else onto
     if other is session and target in keys:
-        raise ValueError(f"cannot graft {first} onto {target}, which is a part of it")
+        raise InvalidArgument(f"cannot graft {first} onto {target}, which is a part of it")
     chosen = other.entries(keys)
     _require_whole_exchanges(chosen)
     copies, left_out = _copies(chosen)
     if not copies:
-        raise ValueError(f"nothing to graft in {first}: {'; '.join(left_out) or 'no messages'}")
+        raise InvalidArgument(f"nothing to graft in {first}: {'; '.join(left_out) or 'no messages'}")
     record = {"verb": "graft", "from": {"session": other.id, "first": keys[0], "last": keys[-1]}}
 
     def build(current: Session) -> list[NewEntry]:
@@ -95,7 +96,7 @@ def squash(session: Session, first: str, last: str, summary: str) -> GraftResult
     a tool call from its result, or for an empty summary.
     """
     if not summary.strip():
-        raise ValueError("a summary cannot be empty")
+        raise InvalidArgument("a summary cannot be empty")
     path = session.path()
     start, end = _squashable(session, path, first, last)
     copies, left_out = _copies(session.entries(path[end + 1 :]))
@@ -103,7 +104,7 @@ def squash(session: Session, first: str, last: str, summary: str) -> GraftResult
 
     def build(current: Session) -> list[NewEntry]:
         if current.path() != path:
-            raise ValueError(f"session {current.id} has changed; nothing was squashed")
+            raise InvalidArgument(f"session {current.id} has changed; nothing was squashed")
         written = [
             NewEntry.move(parent),
             NewEntry(kind=BranchSummary, fields={"from_id": last, "summary": summary}),
@@ -132,7 +133,7 @@ def squash_request(
     budget = 0 if window is None else branch_budget(window)
     request = branch_request(prepare_branch_summary(session.transcript, collection, budget), focus)
     if request is None:
-        raise ValueError(f"cannot summarize from {first} to {last}: the range has no text")
+        raise InvalidArgument(f"cannot summarize from {first} to {last}: the range has no text")
     return request
 
 
@@ -141,10 +142,10 @@ def _squashable(session: Session, path: list[str], first: str, last: str) -> tup
     for entry in (first, last):
         session.index.position(entry)
         if entry not in path:
-            raise ValueError(f"cannot squash: {entry} is not on the current path")
+            raise InvalidArgument(f"cannot squash: {entry} is not on the current path")
     start, end = path.index(first), path.index(last)
     if end < start:
-        raise ValueError(f"cannot squash from {first} to {last}: {last} comes before {first}")
+        raise InvalidArgument(f"cannot squash from {first} to {last}: {last} comes before {first}")
     _require_whole_exchanges(session.entries(path[start : end + 1]))
     return start, end
 
@@ -160,14 +161,14 @@ def _range(session: Session, first: str, last: str | None) -> list[str]:
     if last is not None:
         path = session.path(last)
         if first not in path:
-            raise ValueError(f"{first} is not on the path to {last}; a range is a part of one path")
+            raise InvalidArgument(f"{first} is not on the path to {last}; a range is a part of one path")
         return path[path.index(first) :]
     path = session.path()
     if first not in path:
         newest = session.index.newest_below(session.index.position(first))
         path = session.path(first if newest == ROOT else session.index.keys[newest])
     if first not in path:
-        raise ValueError(f"nothing to graft in {first}: it is not part of the conversation")
+        raise InvalidArgument(f"nothing to graft in {first}: it is not part of the conversation")
     following = path[path.index(first) :]
     for number, entry in enumerate(session.entries(following)):
         if number and isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
@@ -182,20 +183,20 @@ def _require_whole_exchanges(entries: Iterable[Entry]) -> None:
         if not isinstance(entry, MessageEntry):
             continue
         message = entry.message
-        if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+        if isinstance(message, AssistantMessage):
             failed = message.stop_reason in ("error", "aborted")
-            calls = [block for block in message.content if isinstance(block, ToolCall)]
+            calls = tool_calls(message.content)
             open_calls.update({call.id: entry.id for call in calls if not failed})
         elif isinstance(message, ToolResult):
             if message.tool_call_id not in open_calls:
-                raise ValueError(
+                raise InvalidArgument(
                     f"entry {entry.id} is the result of a tool call that is not in the range; "
                     "begin with the answer that made the call"
                 )
             del open_calls[message.tool_call_id]
     if open_calls:
         entry_id = next(iter(open_calls.values()))
-        raise ValueError(
+        raise InvalidArgument(
             f"entry {entry_id} calls a tool whose result is not in the range; end with the last result"
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from branchline.actions.operations import BRANCH_RECORD, operations
 from branchline.entries import SIDE_TYPES, Custom
+from branchline.errors import InvalidArgument
 from branchline.session import NewEntry, Session
 from branchline.views.operation_lines import NamedBranch
 from branchline.views.text import one_line
@@ -21,10 +22,10 @@ def name_branch(session: Session, name: str, entry: str | None = None) -> NamedB
     """
     plain = one_line(name).strip()
     if not plain or plain != name.strip() or len(plain) > _LONGEST:
-        raise ValueError(f"a branch name has 1 to {_LONGEST} characters on one line")
+        raise InvalidArgument(f"a branch name has 1 to {_LONGEST} characters on one line")
     place = session.leaf if entry is None else entry
     if place is None:
-        raise ValueError("a branch starts at an entry, and this session has none yet")
+        raise InvalidArgument("a branch starts at an entry, and this session has none yet")
     found = session.index.nearest_conversation_entry(session.index.position(place))
     start = session.index.keys[found]
 

@@ -22,6 +22,7 @@ from branchline.entries import (
     Leaf,
     SessionInfo,
 )
+from branchline.errors import InvalidArgument
 from branchline.session import NewEntry, Session
 from branchline.views.operation_lines import Operation
 
@@ -86,7 +87,7 @@ def _invert(session: Session, verb: Literal["undo", "redo"]) -> Operation:
         stacks = _stacks(known)
         waiting = stacks.done if verb == "undo" else stacks.undone
         if not waiting:
-            raise ValueError(f"nothing to {verb} in session {current.id}")
+            raise InvalidArgument(f"nothing to {verb} in session {current.id}")
         operation = waiting[-1]
         chosen[:] = [operation]
         back = verb == "undo"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from branchline.catalog.catalog import Catalog
 from branchline.catalog.statistics import roll_up
+from branchline.errors import InvalidArgument
 
 __all__ = ["VIEWS", "SqlProblem", "SqlResult", "ask"]
 
@@ -22,7 +23,7 @@ _LONGEST = 1 << 24  # bytes of one value
 _REFUSED = ("prohibited", "not authorized", "vtable constructor failed")
 
 
-class SqlProblem(ValueError):
+class SqlProblem(InvalidArgument):
     """A statement that is refused, invalid or too slow."""
 
 

@@ -73,7 +73,8 @@ def event_problem(event: Event) -> str | None:
     """Return why there is no answer; None if there is one. It is not text of the model."""
     match event:
         case RetryScheduled():
-            return f"retrying in {event.delay:g} s ({event.attempt} of {event.attempts}): {event.error}"
+            retry = f"retry {event.attempt} of {event.attempts - 1}"
+            return f"{retry} in {event.delay:g} s: {event.error}"
         case TurnEnded() if event.error is not None:
             return f"not answered, /retry sends it again: {event.error}"
         case _:

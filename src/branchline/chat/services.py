@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from branchline.actions.names import resolve_entry, resolve_path
-from branchline.errors import BranchlineError, SessionNotFound
+from branchline.errors import InvalidArgument, SessionNotFound
 from branchline.library import SessionLibrary, SessionRow
 from branchline.models import ModelRegistry
 from branchline.programs import is_usable_directory
@@ -57,9 +57,7 @@ class Services:
             return Session.open(resolve_path(name))
         except OSError as problem:
             raise SessionNotFound(f"cannot open {name}: {problem.strerror or problem}") from None
-        except BranchlineError:
-            raise
-        except ValueError as problem:  # an unknown agent
+        except InvalidArgument as problem:  # an unknown agent
             raise SessionNotFound(str(problem)) from None
 
     def search(self, words: str, /) -> Hits:

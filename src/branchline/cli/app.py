@@ -233,7 +233,7 @@ def _exit(code: int) -> NoReturn:
 def _explained(problem: Exception) -> int:
     """Print a failure as one sentence, and return its exit code."""
     from branchline.cli.output import remark
-    from branchline.errors import BranchlineError, InvalidId
+    from branchline.errors import BranchlineError, InvalidArgument, InvalidId
 
     match problem:
         case _PipeClosed() | BrokenPipeError():
@@ -250,7 +250,7 @@ def _explained(problem: Exception) -> int:
         case click.ClickException():
             remark(f"branchline: {problem.format_message()}")
             return problem.exit_code
-        case InvalidId():
+        case InvalidId() | InvalidArgument():
             remark(f"branchline: {problem}")
             return USAGE_ERROR
         case BranchlineError():

@@ -7,16 +7,18 @@ from contextlib import contextmanager
 
 import click
 
-from branchline.errors import BranchlineError, FileExists
+from branchline.errors import BranchlineError, FileExists, InvalidArgument
 
 __all__ = ["existing_file", "usage_errors"]
 
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn ValueError into a usage error."""
+    """Turn a caller's mistake into a usage error."""
     try:
         yield
+    except InvalidArgument as problem:
+        raise click.UsageError(str(problem)) from None
     except BranchlineError:
         raise
     except ValueError as problem:

@@ -15,6 +15,7 @@ from branchline.entries import (
     ToolResult,
     UserMessage,
     blocks_text,
+    tool_calls,
 )
 
 __all__ = ["conversation_text"]
@@ -41,7 +42,7 @@ def _parts(messages: Iterable[Message]) -> list[str]:
             case AssistantMessage():
                 if text := _text_of(message.content):
                     parts.append(f"[Assistant]: {text}")
-                calls = [_call(block) for block in message.content if isinstance(block, ToolCall)]
+                calls = [_call(call) for call in tool_calls(message.content)]
                 if calls:
                     parts.append(f"[Assistant tool calls]: {'; '.join(calls)}")
             case ToolResult():

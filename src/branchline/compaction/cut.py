@@ -19,9 +19,9 @@ from branchline.entries import (
     CompactionSummaryMessage,
     ContextEdit,
     CustomContent,
-    ToolCall,
     ToolResult,
     UserMessage,
+    tool_calls,
 )
 
 __all__ = ["Cut", "find_cut"]
@@ -66,8 +66,8 @@ def _pending_calls(entries: Sequence[ProjectedEntry]) -> list[int]:
     made: dict[str, int] = {}
     for number, entry in enumerate(entries):
         for message in entry.messages:
-            if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
-                made.update((block.id, number) for block in message.content if isinstance(block, ToolCall))
+            if isinstance(message, AssistantMessage):
+                made.update((call.id, number) for call in tool_calls(message.content))
             elif isinstance(message, ToolResult) and (call := made.get(message.tool_call_id)) is not None:
                 changes[call + 1] += 1
                 changes[number + 1] -= 1

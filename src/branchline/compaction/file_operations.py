@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import AssistantMessage, Message, ToolCall, ToolResult
+from branchline.entries import AssistantMessage, Message, ToolResult, tool_calls
 
 __all__ = ["FileOperations", "FileTally", "files_block"]
 
@@ -35,14 +35,13 @@ class FileTally:
         for message in messages:
             match message:
                 case AssistantMessage():
-                    for block in message.content:
-                        if isinstance(block, ToolCall):
-                            self._add_call(block.name, block.arguments)
+                    for call in tool_calls(message.content):
+                        self._add_call(call.name, call.arguments)
                 case ToolResult() if message.nested_calls:
-                    calls = message.nested_calls.get("calls")
-                    for call in calls if isinstance(calls, list) else ():
-                        if isinstance(call, dict):
-                            self._add_call(call.get("name"), call.get("arguments"))
+                    nested = message.nested_calls.get("calls")
+                    for one in nested if isinstance(nested, list) else ():
+                        if isinstance(one, dict):
+                            self._add_call(one.get("name"), one.get("arguments"))
                 case _:
                     pass
 

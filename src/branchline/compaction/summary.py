@@ -9,7 +9,7 @@ import msgspec
 from branchline.compaction.branch_summary import BranchPreparation
 from branchline.compaction.file_operations import files_block
 from branchline.compaction.preparation import CompactionPreparation
-from branchline.entries import AssistantMessage, Cost, ToolCall, Usage, blocks_text
+from branchline.entries import AssistantMessage, Cost, Usage, blocks_text, tool_calls
 
 __all__ = [
     "BRANCH_PREAMBLE",
@@ -65,7 +65,7 @@ def summary_problem(answer: AssistantMessage) -> str | None:
         return answer.error_message or f"the summarizer's answer ended with {answer.stop_reason}"
     if answer.stop_reason == "length":
         return "the summary was cut off at the length limit"
-    if answer.stop_reason == "toolUse" or any(isinstance(block, ToolCall) for block in answer.content):
+    if answer.stop_reason == "toolUse" or tool_calls(answer.content):
         return "the summarizer called a tool instead of writing a summary"
     return None if blocks_text(answer.content).strip() else "the summarizer wrote nothing"
 

@@ -194,7 +194,7 @@ class Session(SessionFacade):
         self.session.append_label(target_id, label or None)
 
     def set_model(self, model: str) -> None:
-        self.session.append_model_change("", model)
+        self.session.append_model_change(None, model)
 
     def set_title(self, title: str) -> None:
         self.session.set_title(title)

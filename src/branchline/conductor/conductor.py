@@ -22,7 +22,7 @@ from branchline.conductor.run import Run, stream_events, summary_text
 from branchline.conductor.state import ConversationState
 from branchline.conductor.turn_runner import TurnRunner, user_message, write_summary
 from branchline.entries import AssistantMessage, Content, Message
-from branchline.errors import FlowError, ModelError
+from branchline.errors import FlowError, InvalidArgument, ModelError
 from branchline.flows import (
     Chooser,
     CompactResult,
@@ -110,7 +110,7 @@ class Conductor(ConversationState):
             session = self._session
             session.refresh_log()
             if session.leaf is None or not self.context().messages:
-                raise ValueError("nothing to retry: no messages yet")
+                raise InvalidArgument("nothing to retry: no messages yet")
             if session.index.roles[session.index.position(session.leaf)] == "assistant":
                 await self._leave_answer(run)
             turn = TurnRunner(self, run)
@@ -166,7 +166,9 @@ class Conductor(ConversationState):
         """Set the thinking level and record it in the session."""
         self._require_idle("change the thinking level")
         if level not in THINKING_LEVELS:
-            raise ValueError(f"{level!r} is not a thinking level; choose from {', '.join(THINKING_LEVELS)}")
+            raise InvalidArgument(
+                f"{level!r} is not a thinking level; choose from {', '.join(THINKING_LEVELS)}"
+            )
         self._thinking = level
         self._record_choices()
 

@@ -56,7 +56,9 @@ class RetryScheduled(_Event, frozen=True, kw_only=True):
 
     error: ModelError
     attempt: int
+    """The number of the attempt that failed, from 1 on; also that of the coming retry."""
     attempts: int
+    """How many attempts there are at most: one more than retries."""
     delay: float
 
 

@@ -39,7 +39,9 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UserMessage,
+    as_blocks,
     message_text,
+    tool_calls,
 )
 from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError, NotSupported
 from branchline.flows import (
@@ -121,7 +123,7 @@ class TurnRunner:
             if outcome is None or outcome.aborted or outcome.error is not None:
                 await self._end("aborted" if self._run.abort.aborted else "error", outcome)
                 return
-            calls = [block for block in outcome.message.content if isinstance(block, ToolCall)]
+            calls = tool_calls(outcome.message.content)
             rounds += bool(calls)
             if calls and not await self._call(calls):
                 await self._end("aborted", outcome)
@@ -385,7 +387,7 @@ class TurnRunner:
 
 def user_message(content: Content) -> UserMessage:
     """Return a user message whose content is blocks."""
-    return UserMessage(content=(Text(text=content),) if isinstance(content, str) else content)
+    return UserMessage(content=as_blocks(content))
 
 
 async def write_summary(

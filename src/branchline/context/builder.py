@@ -28,9 +28,9 @@ from branchline.entries import (
     Entry,
     Message,
     MessageEntry,
-    Text,
     ToolResult,
     UserMessage,
+    as_blocks,
 )
 
 __all__ = [
@@ -109,9 +109,7 @@ def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
     time = milliseconds(entry.timestamp)
     if entry.role == "assistant":
         content = entry.content
-        return AssistantMessage(
-            content=(Text(text=content),) if isinstance(content, str) else content, timestamp=time
-        )
+        return AssistantMessage(content=as_blocks(content), timestamp=time)
     return CustomContent(
         custom_type=entry.custom_type,
         content=entry.content,
@@ -191,7 +189,7 @@ def apply_edit(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple
 def _with_content(message: Message, content: Content) -> Message:
     match message:
         case AssistantMessage() | ToolResult():
-            blocks = (Text(text=content),) if isinstance(content, str) else content
+            blocks = as_blocks(content)
             return msgspec.structs.replace(message, content=blocks)
         case UserMessage() | CustomContent():
             return msgspec.structs.replace(message, content=content)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.context.javascript import number_text
-from branchline.entries import Block, Text, UnknownMessage, UserMessage, content_from
+from branchline.entries import Block, Text, UnknownMessage, UserMessage, as_blocks, content_from
 
 __all__ = ["foreign_message"]
 
@@ -22,7 +22,7 @@ def foreign_message(message: UnknownMessage) -> UserMessage | None:
     match message.role:
         case "developer":
             content = content_from(fields.get("content"))
-            blocks = (Text(text=content),) if isinstance(content, str) else content
+            blocks = as_blocks(content)
         case "pythonExecution" if not fields.get("excludeFromContext"):
             blocks = (Text(text=_python_text(fields)),)
         case "fileMention":

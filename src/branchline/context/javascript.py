@@ -1,6 +1,8 @@
 """String lengths, JSON text and whitespace with JavaScript semantics, to match agents written in it.
 
-JavaScript counts UTF-16 units, has only floating-point numbers, and lists integer keys before all others.
+JavaScript counts UTF-16 units, writes ``1.0`` as 1, and lists integer keys before all others. Unlike there,
+integers beyond 2**53 keep their digits: they are often ids, which a summary must not change. Requests and
+exports do not use these rules; they write every number as Python does.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 __all__ = ["in_order", "number_text", "stringify", "trim", "utf16_cut", "utf16_length"]
 
 _SURROGATE = "[\ud800-\udfff]"
-_SAFE_INTEGER = 2**53
+_LONGEST_INTEGER = 2**128  # identifiers have at most 128 bits
 _LAST_INDEX = 2**32 - 1
 _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -78,7 +80,7 @@ def in_order(value: dict[str, Any]) -> dict[str, Any]:
 
 def number_text(number: float) -> str:
     """Format a number like JavaScript: ``1.0`` is 1, very large and very small ones have an exponent."""
-    if isinstance(number, int) and abs(number) <= _SAFE_INTEGER:
+    if isinstance(number, int) and abs(number) < _LONGEST_INTEGER:
         return str(number)
     try:
         value = float(number)

@@ -20,6 +20,7 @@ from branchline.entries import (
     ToolResult,
     UnknownMessage,
     UserMessage,
+    as_blocks,
 )
 
 __all__ = [
@@ -52,7 +53,7 @@ def model_messages(messages: Iterable[Message]) -> list[Message]:
                 found.append(message)
             case CustomContent():
                 content = message.content
-                blocks = (Text(text=content),) if isinstance(content, str) else content
+                blocks = as_blocks(content)
                 found.append(UserMessage(content=blocks, timestamp=message.timestamp))
             case BashExecution():
                 if not message.exclude_from_context:

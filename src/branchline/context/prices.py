@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from branchline.context.price_corrections import CORRECTIONS, Correction
+from branchline.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
@@ -133,7 +134,7 @@ def parse_price(text: str) -> tuple[str, Rates]:
     except ValueError:
         values = []
     if not equals or not model or not 2 <= len(values) <= 4 or min(values) < 0:
-        raise ValueError(
+        raise InvalidArgument(
             f"{text!r} is not a valid price; write provider/model=input:output:cache_read:cache_write"
         )
     given, spent, *cached = values

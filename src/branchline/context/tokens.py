@@ -31,6 +31,7 @@ from branchline.entries import (
     ToolResult,
     UnknownMessage,
     UserMessage,
+    as_blocks,
 )
 
 __all__ = [
@@ -134,10 +135,8 @@ def _content_length(content: Content) -> int:
 
 
 def _answer_length(content: Content) -> int:
-    if isinstance(content, str):
-        return utf16_length(content)
     length = 0
-    for block in content:
+    for block in as_blocks(content):
         match block:
             case Text():
                 length += utf16_length(block.text)

@@ -17,7 +17,17 @@ from collections.abc import Iterable
 
 import msgspec
 
-from branchline.entries import AssistantMessage, Block, Message, Text, ToolCall, ToolResult, UserMessage
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    as_blocks,
+    tool_calls,
+)
 
 __all__ = ["NO_RESULT", "close_tool_calls", "no_result", "told_result"]
 
@@ -29,11 +39,14 @@ def close_tool_calls(messages: Iterable[Message]) -> list[Message]:
     kept = [message for message in messages if not _failed_silently(message)]
     results = _results_by_call(kept)
     unused = _Names(
-        call.id for message in kept if isinstance(message, AssistantMessage) for call in _calls(message)
+        call.id
+        for message in kept
+        if isinstance(message, AssistantMessage)
+        for call in tool_calls(message.content)
     )
     closed: list[Message] = []
     for number, message in enumerate(kept):
-        if isinstance(message, AssistantMessage) and _calls(message):
+        if isinstance(message, AssistantMessage) and tool_calls(message.content):
             closed += _answered(message, results.get(number, {}), unused)
         elif not isinstance(message, ToolResult):
             closed.append(message)
@@ -44,9 +57,7 @@ def told_result(result: ToolResult) -> UserMessage:
     """Convert a result without a call to a user message."""
     state = "failed and said" if result.is_error is True else "said"
     heading = Text(text=f"The tool {result.tool_name or 'that was called'} {state}:")
-    content = result.content
-    blocks = (Text(text=content),) if isinstance(content, str) else content
-    return UserMessage(content=(heading, *blocks), timestamp=result.timestamp)
+    return UserMessage(content=(heading, *as_blocks(result.content)), timestamp=result.timestamp)
 
 
 def _results_by_call(messages: list[Message]) -> dict[int, dict[str, ToolResult]]:
@@ -55,7 +66,7 @@ def _results_by_call(messages: list[Message]) -> dict[int, dict[str, ToolResult]
     results: dict[int, dict[str, ToolResult]] = {}
     for number, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
-            asked_by.update((call.id, number) for call in _calls(message))
+            asked_by.update((call.id, number) for call in tool_calls(message.content))
         elif isinstance(message, ToolResult) and (asking := asked_by.get(message.tool_call_id)) is not None:
             results.setdefault(asking, {})[message.tool_call_id] = message
     return results
@@ -66,8 +77,8 @@ def _answered(message: AssistantMessage, results: dict[str, ToolResult], names: 
     blocks: list[Block] = []
     recorded: dict[str, ToolResult] = {}
     missing: list[ToolResult] = []
-    assert not isinstance(message.content, str)
-    for block in message.content:
+    content = as_blocks(message.content)
+    for block in content:
         if not isinstance(block, ToolCall):
             blocks.append(block)
             continue
@@ -81,7 +92,7 @@ def _answered(message: AssistantMessage, results: dict[str, ToolResult], names: 
             )
         else:
             missing.append(no_result(call.id, call.name, message.timestamp))
-    if any(one is not other for one, other in zip(blocks, message.content, strict=True)):
+    if any(one is not other for one, other in zip(blocks, content, strict=True)):
         message = msgspec.structs.replace(message, content=tuple(blocks))
     return [message, *(recorded[call] for call in results), *missing]
 
@@ -105,16 +116,10 @@ class _Names:
         return fresh
 
 
-def _calls(message: AssistantMessage) -> list[ToolCall]:
-    return [block for block in message.content if isinstance(block, ToolCall)]
-
-
 def _failed_silently(message: Message) -> bool:
     if not isinstance(message, AssistantMessage) or message.stop_reason not in ("error", "aborted"):
         return False
-    if isinstance(message.content, str):
-        return not message.content.strip()
-    return all(isinstance(block, Text) and not block.text.strip() for block in message.content)
+    return all(isinstance(block, Text) and not block.text.strip() for block in as_blocks(message.content))
 
 
 def no_result(call: str, tool: str, time: float | None = None) -> ToolResult:

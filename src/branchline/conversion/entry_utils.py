@@ -33,6 +33,7 @@ from branchline.entries import (
     UserMessage,
     json_codec,
     message_text,
+    tool_calls,
 )
 from branchline.entries.splice import field_ranges, set_fields
 from branchline.formats.entry_log import EntryLog
@@ -109,9 +110,9 @@ def missing_parts(source: EntryLog, positions: Sequence[int], lines: Sequence[by
 def calls_with_long_numbers(entry: Entry) -> bool:
     """Return whether a tool call of an entry has an integer that a float cannot represent exactly."""
     message = message_of(entry)
-    if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+    if not isinstance(message, AssistantMessage):
         return False
-    waiting: list[Any] = [block.arguments for block in message.content if isinstance(block, ToolCall)]
+    waiting: list[Any] = [call.arguments for call in tool_calls(message.content)]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):

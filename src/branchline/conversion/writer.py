@@ -41,10 +41,10 @@ from branchline.entries import (
     Label,
     Message,
     MessageEntry,
-    ToolCall,
     ToolResult,
     UsageEntry,
     encode_entry,
+    tool_calls,
 )
 from branchline.formats.pi import PI
 from branchline.tree import ROOT
@@ -175,8 +175,8 @@ class EntryWriter(ConversionState):
         above = tree.nearest_conversation_entry(tree.parents[position])
         while above != ROOT and tree.roles[above] in ("toolResult", "assistant"):
             message = message_of(self.source.entry(above))
-            if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
-                found |= {block.id for block in message.content if isinstance(block, ToolCall)}
+            if isinstance(message, AssistantMessage):
+                found |= {call.id for call in tool_calls(message.content)}
             elif found:
                 break  # a result: what is above it is another answer
             above = tree.nearest_conversation_entry(tree.parents[above])

@@ -1,6 +1,16 @@
 """Typed, frozen records for what a session file holds, and how lines become records and back."""
 
-from branchline.entries.blocks import Block, Image, Text, Thinking, ToolCall, UnknownBlock, blocks_text
+from branchline.entries.blocks import (
+    Block,
+    Image,
+    Text,
+    Thinking,
+    ToolCall,
+    UnknownBlock,
+    as_blocks,
+    blocks_text,
+    tool_calls,
+)
 from branchline.entries.codec import (
     decode_entry,
     decode_header,
@@ -93,6 +103,7 @@ __all__ = [
     "UsageEntry",
     "UserMessage",
     "amount",
+    "as_blocks",
     "blocks_text",
     "content_from",
     "decode_entry",
@@ -104,4 +115,5 @@ __all__ = [
     "message_fields",
     "message_from_fields",
     "message_text",
+    "tool_calls",
 ]

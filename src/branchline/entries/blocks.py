@@ -10,7 +10,17 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Block", "Image", "Text", "Thinking", "ToolCall", "UnknownBlock", "blocks_text"]
+__all__ = [
+    "Block",
+    "Image",
+    "Text",
+    "Thinking",
+    "ToolCall",
+    "UnknownBlock",
+    "as_blocks",
+    "blocks_text",
+    "tool_calls",
+]
 
 
 class _Block(
@@ -56,6 +66,16 @@ class UnknownBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 Block = Text | Image | Thinking | ToolCall | UnknownBlock
 KnownBlock = Text | Image | Thinking | ToolCall
+
+
+def as_blocks(content: str | tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks of some content: a plain text counts as one text block."""
+    return (Text(text=content),) if isinstance(content, str) else content
+
+
+def tool_calls(content: str | tuple[Block, ...]) -> list[ToolCall]:
+    """The tool calls in some content."""
+    return [block for block in as_blocks(content) if isinstance(block, ToolCall)]
 
 
 def blocks_text(content: str | tuple[Block, ...], separator: str = "") -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import blocks, json_codec, lenient, messages, records
+from branchline.errors import InvalidArgument
 
 __all__ = [
     "decode_entry",
@@ -172,7 +173,7 @@ def entry_fields(entry: records.Entry) -> dict[str, Any]:
             rest = {k: v for k, v in entry.fields.items() if k not in common and k != "type"}
             return {"type": entry.type, **common, **rest}
         case records.Damaged():
-            raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
+            raise InvalidArgument(f"{entry.id} is damaged; only its bytes can be copied")
         case records.Custom():
             own = {"customType": entry.custom_type, "data": entry.data}
             return {"type": entry.type, **_present(own), **common}

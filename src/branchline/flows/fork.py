@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from branchline.entries import Image
+from branchline.errors import InvalidArgument
 from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.editable_prompt import editable_prompt
 from branchline.flows.hook_events import (
@@ -96,7 +97,7 @@ def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None =
     session.refresh_log()
     prompt = editable_prompt(session.entry(entry), custom=False)
     if prompt is None:
-        raise ValueError(
+        raise InvalidArgument(
             f"cannot branch at {entry}: it is not a prompt; "
             "pick a user message, or fork at this entry instead"
         )

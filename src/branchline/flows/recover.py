@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from branchline.compaction import KEEP_RECENT_TOKENS
+from branchline.errors import InvalidArgument
 from branchline.flows.abort import AbortSignal
 from branchline.flows.compact import compact
 from branchline.flows.session_protocol import LiveSession, require_writable
@@ -35,11 +36,11 @@ def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str |
     session.refresh_log()
     failed = session.leaf if failed is None else failed
     if failed is None:
-        raise ValueError("nothing to retry: no messages yet")
+        raise InvalidArgument("nothing to retry: no messages yet")
     tree = session.index
     position = tree.position(failed)
     if tree.roles[position] != "assistant":
-        raise ValueError(
+        raise InvalidArgument(
             f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, not an answer"
         )
     here = tree.nearest_conversation_entry(tree.parents[position])

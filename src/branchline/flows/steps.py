@@ -15,7 +15,7 @@ import msgspec
 
 from branchline.compaction import Summary, SummaryRequest
 from branchline.entries import Usage
-from branchline.errors import FlowError, SummaryFailed
+from branchline.errors import FlowError, InvalidArgument, SummaryFailed
 from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.hook_events import Cancel, Event
 from branchline.flows.session_protocol import LiveSession
@@ -256,7 +256,7 @@ def choose(
         raise Cancelled("nothing was selected")
     assert isinstance(answer, Chosen)
     if answer.key not in {choice.key for choice in choices}:
-        raise ValueError(f"{answer.key!r} is not one of the choices of {question!r}")
+        raise InvalidArgument(f"{answer.key!r} is not one of the choices of {question!r}")
     return answer
 
 

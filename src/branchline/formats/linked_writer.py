@@ -26,6 +26,7 @@ from branchline.entries import (
     ToolResult,
     UserMessage,
     json_codec,
+    tool_calls,
 )
 from branchline.errors import NotSupported
 from branchline.formats.api_limits import api_tool_name, well_formed
@@ -138,8 +139,8 @@ class LinkedWriter(Generic[IndexT]):
         found: list[Message] = []
         asked: set[str] = set()
         for message in messages:
-            if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
-                asked = {block.id for block in message.content if isinstance(block, ToolCall)}
+            if isinstance(message, AssistantMessage):
+                asked = {call.id for call in tool_calls(message.content)}
             elif isinstance(message, ToolResult):
                 if message.tool_call_id not in asked:
                     found.append(told_result(message))

@@ -39,6 +39,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError(f"the session service for ADK needs it: {install_extra('adk')}") from problem
 
 from branchline.entries import CustomMessage
+from branchline.errors import InvalidArgument
 from branchline.integrations.event_messages import (
     assistant_message,
     native_entries,
@@ -76,7 +77,6 @@ class BranchlineSessionService(BaseSessionService, LibraryAdapter):  # type: ign
     ) -> None:
         super().__init__()
         self._open_library(where)
-        (self._store,) = self._library.stores
         self._on_conflict: OnConflict = on_conflict
         self._sessions: OpenSessions[tuple[str, ...]] = OpenSessions()
 
@@ -295,7 +295,7 @@ class BranchlineSessionService(BaseSessionService, LibraryAdapter):  # type: ign
 def _parts(app: str, user: str, name: str) -> tuple[str, ...]:
     parts = (_SPACE, app, user, name)
     if "~~" in key_for(*parts):
-        raise ValueError(f"cannot keep the session {name!r}: its app, user and id are too long together")
+        raise InvalidArgument(f"cannot keep the session {name!r}: its app, user and id are too long together")
     return parts
 
 

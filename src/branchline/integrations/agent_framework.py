@@ -28,6 +28,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
         f"the history for the Agent Framework needs it: {install_extra('agent-framework')}"
     ) from problem
 
+from branchline.errors import InvalidArgument
 from branchline.integrations.event_messages import assistant_message, native_forms, new_entries, tool_result
 from branchline.integrations.open_sessions import OpenSessions
 from branchline.integrations.threads import LibraryAdapter, run_to_end
@@ -98,7 +99,7 @@ class BranchlineHistory(HistoryProvider, LibraryAdapter):  # type: ignore[misc] 
     @contextmanager
     def _session(self, session_id: str | None) -> Iterator[Session]:
         if not session_id:
-            raise ValueError("a history needs a session with an id: agent.create_session(session_id=…)")
+            raise InvalidArgument("a history needs a session with an id: agent.create_session(session_id=…)")
         with self._sessions.hold(session_id) as slot:
             if slot.session is None:
                 slot.session = self._library.get_or_create(session_id, on_conflict=self._on_conflict)

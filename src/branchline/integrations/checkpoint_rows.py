@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from branchline.errors import NotSupported
+from branchline.stores.address import refuse_options
 from branchline.stores.sqlite import SqliteStore
 
 __all__ = ["CheckpointRows", "Run", "markers", "open_rows"]
@@ -79,6 +80,7 @@ def open_rows(where: str | os.PathLike[str]) -> CheckpointRows:
     text = os.fspath(where)
     if text.startswith(("postgresql://", "postgres://")):
         return _PostgresRows(text)
+    refuse_options(text)
     if os.path.isdir(os.path.expanduser(text)):
         raise NotSupported(
             f"checkpoints need a database, and {text} is a directory; give it a file: {text}/agents.db"

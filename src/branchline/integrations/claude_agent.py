@@ -21,7 +21,7 @@ from typing import Any, NotRequired, TypedDict
 
 import msgspec
 
-from branchline.errors import NotSupported, SessionNotFound
+from branchline.errors import InvalidArgument, NotSupported, SessionNotFound
 from branchline.integrations.threads import LibraryAdapter, Worker
 from branchline.library import SessionLibrary
 from branchline.log import Log
@@ -68,7 +68,6 @@ class BranchlineSessionStore(LibraryAdapter):
 
     def __init__(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
         self._open_library(where)
-        (self._store,) = self._library.stores
         self._worker = Worker()
         self._known: dict[str, _KnownLog] = {}
         self._summaries: dict[str, _CachedSummary] = {}
@@ -224,7 +223,7 @@ def _key(key: ClaudeSessionKey) -> str:
         parts.append(subpath)
     name = key_for(*parts)
     if "~~" in name:
-        raise ValueError(f"cannot store the transcript {parts[2:]}: its id is too long")
+        raise InvalidArgument(f"cannot store the transcript {parts[2:]}: its id is too long")
     return name
 
 

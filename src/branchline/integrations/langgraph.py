@@ -43,6 +43,7 @@ try:
 except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError(f"the saver for LangGraph needs it: {install_extra('langgraph')}") from problem
 
+from branchline.errors import InvalidArgument
 from branchline.integrations.checkpoint_rows import Run, markers, open_rows
 from branchline.integrations.langgraph_mirror import ThreadMirror
 from branchline.integrations.shared_lists import ListPath, Segment, joined, new_segment, split_items
@@ -317,7 +318,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         With DeltaChannel, ancestors that are needed to rebuild the latest state are kept.
         """
         if strategy not in ("keep_latest", "delete"):
-            raise ValueError(f"unknown strategy {strategy!r}: use 'keep_latest' or 'delete'")
+            raise InvalidArgument(f"unknown strategy {strategy!r}: use 'keep_latest' or 'delete'")
         for thread in map(str, thread_ids):
             if strategy == "delete":
                 self.delete_thread(thread)

@@ -46,7 +46,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError(f"the store for pydantic-ai needs it: {install_extra('pydantic-ai')}") from problem
 
 from branchline.entries import Custom, UnknownMessage
-from branchline.errors import SessionNotFound
+from branchline.errors import EntryNotFound, SessionNotFound
 from branchline.integrations.event_messages import assistant_message, native_entries, new_entries, tool_result
 from branchline.integrations.threads import LibraryAdapter, Worker
 from branchline.library import SessionLibrary
@@ -75,7 +75,6 @@ class BranchlineConversations(ConversationStore, LibraryAdapter):
 
     def __init__(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
         self._open_library(where)
-        (self._store,) = self._library.stores
         self._worker = Worker()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._keys_by_entry: OrderedDict[str, str] = OrderedDict()
@@ -286,7 +285,7 @@ class BranchlineConversations(ConversationStore, LibraryAdapter):
         if known is not None:  # deleted, but a fork may have it
             del self._keys_by_entry[entry]
             return self._holder(entry)
-        raise LookupError(f"no conversation of {self._library.name} holds the entry {entry!r}")
+        raise EntryNotFound(f"no conversation of {self._library.name} holds the entry {entry!r}")
 
 
 def _newest_record(session: Session) -> ConversationRecord | None:

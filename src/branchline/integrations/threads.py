@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Self, TypeVar
 
+from branchline.errors import Closed
 from branchline.flows.driver import finished
 from branchline.library import SessionLibrary
 from branchline.stores import Store
@@ -61,15 +62,30 @@ class LibraryAdapter(ClosableAdapter):
 
     def _open_library(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
         self._owns_library = not isinstance(where, SessionLibrary)
-        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        self._where = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        self._is_closed = False
+
+    @property
+    def _library(self) -> SessionLibrary:
+        """The library; closed means closed, also where the library belongs to the caller."""
+        if self._is_closed:
+            raise Closed(f"{type(self).__name__} is closed")
+        return self._where
+
+    @property
+    def _store(self) -> Store:
+        """The only store of the library."""
+        (store,) = self._library.stores
+        return store
 
     async def close(self) -> None:
         await run_to_end(self._close)
 
     def _close(self) -> None:
+        self._is_closed = True
         self._close_sessions()
         if self._owns_library:
-            self._library.close()
+            self._where.close()
 
     @abstractmethod
     def _close_sessions(self) -> None: ...

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from branchline import places
-from branchline.errors import LogError
+from branchline.errors import InvalidArgument, LogError
 from branchline.library.machine_scanner import MachineScanner
 from branchline.library.scanner import Scanner
 from branchline.log import create_directory, replace_file
@@ -108,7 +108,7 @@ class Annotations:
     def set_note(self, row: SessionRow, note: str) -> Annotation:
         """Set the note of a session; an empty one removes it. Raises ValueError if it is too long."""
         if len(note) > _LONGEST_NOTE:
-            raise ValueError(f"a note has at most {_LONGEST_NOTE:,} characters, not {len(note):,}")
+            raise InvalidArgument(f"a note has at most {_LONGEST_NOTE:,} characters, not {len(note):,}")
         return self._change(row, lambda one: _with(one, note=note.strip()))
 
     def _read(self) -> dict[str, Annotation]:
@@ -148,7 +148,7 @@ def check_tag(text: str) -> str:
     """Return a tag in lower case, as it is stored. Raises ValueError if it is invalid."""
     tag = text.strip().lower()
     if _TAG.fullmatch(tag) is None or not tag.isprintable():
-        raise ValueError(
+        raise InvalidArgument(
             f"{text!r} cannot be a tag: use up to 64 letters, digits and - . / + # @ &, "
             "a letter or digit first"
         )

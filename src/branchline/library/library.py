@@ -18,9 +18,18 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from branchline import places, settings
+from branchline._arguments import require_choice, require_number
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.clock import Clock, SystemClock
-from branchline.errors import InvalidId, NotASession, NotSupported, SessionNotFound
+from branchline.errors import (
+    Closed,
+    InvalidArgument,
+    InvalidId,
+    InvalidType,
+    NotASession,
+    NotSupported,
+    SessionNotFound,
+)
 from branchline.library.listing import LazyListing, Progress
 from branchline.library.lookup import by_id, by_title, require_one
 from branchline.library.machine_scanner import MachineScanner
@@ -68,11 +77,11 @@ _WAITS = (*(0.005,) * 200, None)  # seconds between attempts to open a session t
 class SessionLibrary(LibraryShortcuts):
     """The sessions of one directory, of any other store, or of every agent on this machine.
 
-    ``where`` is a store or its address, as for :func:`branchline.stores.open_store`: a directory, a database
-    file (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use it in a
-    ``with`` block. In a directory (also ``sessions_dir``), the contents of a file decide whether it is a
-    session, not its name. With ``cwd``, only sessions of that working directory are listed and found; this is
-    for directories with the sessions of many projects.
+    ``where`` is a store or its address, as for :func:`branchline.stores.open_store`: a directory, a
+    database file (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use
+    it in a ``with`` block; a store that was given stays open. In a directory (also ``sessions_dir``), the
+    contents of a file decide whether it is a session, not its name. With ``cwd``, only sessions of that
+    working directory are listed and found; this is for directories with the sessions of many projects.
     """
 
     def __init__(
@@ -85,15 +94,22 @@ class SessionLibrary(LibraryShortcuts):
         durability: Durability = "fsync",
     ) -> None:
         if (where is None) == (sessions_dir is None):
-            raise TypeError("a library needs one place: SessionLibrary(directory) or sessions_dir=directory")
+            raise InvalidType(
+                "a library needs one place: SessionLibrary(directory) or sessions_dir=directory"
+            )
         where = sessions_dir if where is None else where
-        self._scanner: Scanner[Any]
+        self._place: Scanner[Any]
+        self._own_store: Store | None = None
+        self._closed = False
         if isinstance(where, MachineScanner):
-            self._scanner = where
+            self._place = where
         else:
-            store = open_store(where) if isinstance(where, str | os.PathLike) else where
-            assert store is not None
-            self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
+            if isinstance(where, str | os.PathLike):
+                where = self._own_store = open_store(where)
+            if where is None or not callable(getattr(where, "scan", None)):
+                raise InvalidType(f"a library needs a store or its address, not {type(where).__name__}")
+            self._place = StoreScanner(where, None if cwd is None else places.resolve_cwd(cwd))
+        require_choice("durability", durability, Durability)
         self._clock = clock
         self._durability: Durability = durability
 
@@ -128,12 +144,12 @@ class SessionLibrary(LibraryShortcuts):
     @property
     def name(self) -> str:
         """The name for messages: the directory, the name of the store, or the working directory."""
-        return self._scanner.name
+        return self._place.name
 
     @property
     def cwd(self) -> str | None:
         """The working directory that the library is restricted to; None for all."""
-        return self._scanner.cwd
+        return self._place.cwd
 
     @property
     def stores(self) -> builtins.list[Store]:
@@ -151,7 +167,7 @@ class SessionLibrary(LibraryShortcuts):
         return self._scanner.broken_formats if isinstance(self._scanner, MachineScanner) else []
 
     def __repr__(self) -> str:
-        if isinstance(self._scanner, MachineScanner):
+        if isinstance(self._place, MachineScanner):
             return f"SessionLibrary.everywhere({'' if self.cwd is None else repr(self.cwd)})"
         scope = "" if self.cwd is None else f", cwd={self.cwd!r}"
         return f"SessionLibrary({self.name!r}{scope})"
@@ -160,6 +176,8 @@ class SessionLibrary(LibraryShortcuts):
 
     def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
         """Iterate over rows as they are read, the file that changed last first; at most ``limit`` rows."""
+        if limit is not None:
+            require_number("limit", limit, integer=True)
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  searches need none of it
 
         notes = annotations_of(self._scanner)
@@ -266,7 +284,7 @@ class SessionLibrary(LibraryShortcuts):
         Across agents, all headers are read only if no file with the text in its name matches.
         """
         if not text.strip():
-            raise ValueError("to find a session, give its id, an id prefix, or its title")
+            raise InvalidArgument("to find a session, give its id, an id prefix, or its title")
         files, _hidden = self._scanner.scan()
         for some in (self._scanner.likely(files, text), files):
             rows = [row for row in map(self._scanner.header_row, some) if isinstance(row, SessionRow)]
@@ -436,7 +454,7 @@ class SessionLibrary(LibraryShortcuts):
             store, key, _draft = self._scanner.stored(self._require(id))
             renamed = store.rename(key, new_id)
         except (SessionNotFound, FileExistsError) as problem:
-            raise ValueError(str(problem)) from problem
+            raise InvalidArgument(str(problem)) from problem
         return renamed.path or renamed.key
 
     def remove(self, id: str | SessionRow) -> bool:  # noqa: A002
@@ -491,6 +509,7 @@ class SessionLibrary(LibraryShortcuts):
         """
         from branchline.library.search import search  # noqa: PLC0415  lists need none of it
 
+        require_number("limit", limit, integer=True)
         if isinstance(query, str):
             query = parse_query(query, now=datetime.now().astimezone())
         prices = _price_list() if any(term.field == "cost" for term in query.terms) else None
@@ -642,9 +661,14 @@ class SessionLibrary(LibraryShortcuts):
     # -- closing --------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close the connections to a database. A library of files need not be closed."""
-        if isinstance(self._scanner, StoreScanner):
-            close_store(self._scanner.store)
+        """Close the library, and its store if the library opened it.
+
+        A store that the caller gave stays open: whoever opens a store closes it. Sessions in a database
+        cannot be used once its store is closed. A library of files need not be closed.
+        """
+        self._closed = True
+        if self._own_store is not None:
+            close_store(self._own_store)
 
     def __enter__(self) -> Self:
         return self
@@ -654,6 +678,13 @@ class SessionLibrary(LibraryShortcuts):
 
     # -- inside ---------------------------------------------------------------------------------------
 
+    @property
+    def _scanner(self) -> Scanner[Any]:
+        """What every method works with; none does once the library is closed."""
+        if self._closed:
+            raise Closed(f"the library {self.name} is closed")
+        return self._place
+
     def _one_store(self, verb: str) -> Store:
         if isinstance(self._scanner, StoreScanner):
             return self._scanner.store
@@ -661,7 +692,9 @@ class SessionLibrary(LibraryShortcuts):
 
     def _get(self, store: Store, key: str, parts: tuple[str, ...], on_conflict: OnConflict) -> Session | None:
         from branchline.session import Session  # noqa: PLC0415  lists open none
+        from branchline.session.session import OnConflict  # noqa: PLC0415  as above
 
+        require_choice("on_conflict", on_conflict, OnConflict)
         session: Session | None = None
         stored: StoredLog | None = None
         for wait in _WAITS:

@@ -34,6 +34,7 @@ from branchline.catalog.candidates import (
     title_words,
     titles,
 )
+from branchline.errors import InvalidArgument
 from branchline.library.line_text import column_text, entry_texts, line_texts
 from branchline.library.scanner import Scanner, SeenFile
 from branchline.library.text_index import index_text, stale_files
@@ -118,7 +119,7 @@ def search(
     ``redactor`` the answer depends on nothing that it replaces.
     """
     if query.problem is not None:
-        raise ValueError(query.problem)
+        raise InvalidArgument(query.problem)
     run = _Run(scanner, query, limit=limit, budget=budget, context=context, prices=prices, redactor=redactor)
     if redactor is not None:
         return run.over_redacted()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, tzinfo
 from typing import Any, Self
 
+from branchline._arguments import require_choice
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.details import whole
 from branchline.catalog.statistics import Period, ScopeFile, Sums, repeated, roll_up, sums
@@ -129,6 +130,8 @@ class Statistics:
 
     def groups(self, *by: Dimension) -> tuple[Group, ...]:
         """Return the figures by one or two dimensions: times in order, others by weight."""
+        for dimension in by:
+            require_choice("a dimension", dimension, Dimension)
         groups = [
             Group(
                 name=" · ".join(one.keys) if len(by) > 1 else one.keys[0],

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
-from branchline.errors import IsADirectory, NotASession, ReadOnly
+from branchline.errors import InvalidArgument, IsADirectory, NotASession, ReadOnly
 from branchline.log.appender import Appender
 from branchline.log.directories import create_directory, sync_directory
 from branchline.log.locks import FileLock
@@ -58,9 +58,9 @@ class FileLog:
     ) -> None:
         self._reader = -1
         if durability not in ("fsync", "os"):
-            raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
+            raise InvalidArgument(f'durability is "fsync" or "os", not {durability!r}')
         if lock_timeout < 0:
-            raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
+            raise InvalidArgument(f"a time limit cannot be negative: {lock_timeout}")
         self.path = os.path.abspath(os.fspath(path))
         require_file_locks(f"open {self.path}")
         # Sidecars are stored beside the resolved file, so that every symlink to it shares one lock.
@@ -138,7 +138,7 @@ class FileLog:
 
     def read(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0:
-            raise ValueError(f"cannot read {size} bytes at {offset}")
+            raise InvalidArgument(f"cannot read {size} bytes at {offset}")
         if self._reader < 0:
             raise self._closed()
         return read_at(self._system, self._reader, offset, size)

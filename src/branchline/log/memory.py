@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from branchline.errors import LockTimeout
+from branchline.errors import InvalidArgument, LockTimeout
 from branchline.log.protocol import TornTail, require_lines
 from branchline.log.tail import is_complete_json, read_tail
 
@@ -25,7 +25,7 @@ class MemoryLog:
         is_complete: Callable[[bytes], bool] = is_complete_json,
     ) -> None:
         if lock_timeout < 0:
-            raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
+            raise InvalidArgument(f"a time limit cannot be negative: {lock_timeout}")
         self.name = name
         self._data = bytearray(data)
         self._lock = threading.Lock()
@@ -37,7 +37,7 @@ class MemoryLog:
 
     def read(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0:
-            raise ValueError(f"cannot read {size} bytes at {offset}")
+            raise InvalidArgument(f"cannot read {size} bytes at {offset}")
         return bytes(self._data[offset : offset + size])
 
     @contextmanager

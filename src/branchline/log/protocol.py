@@ -9,6 +9,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from branchline.errors import InvalidArgument
+
 __all__ = [
     "CompareAndAppendLog",
     "Durability",
@@ -162,4 +164,4 @@ def follow(log: Log, after: int, *, timeout: float | None = None, interval: floa
 def require_lines(data: bytes) -> None:
     """Raise ValueError unless the data ends in a newline."""
     if not data or data[-1] != 0x0A:
-        raise ValueError("a log is appended in whole lines: the data must end in a newline")
+        raise InvalidArgument("a log is appended in whole lines: the data must end in a newline")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from branchline.errors import LogError
+from branchline.errors import InvalidArgument, LogError
 from branchline.log.system import SYSTEM, close_quietly, describe_oserror, read_at, write_all
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Spool:
 
     def read(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0:
-            raise ValueError(f"cannot read {size} bytes at {offset}")
+            raise InvalidArgument(f"cannot read {size} bytes at {offset}")
         if self._descriptor >= 0:
             return read_at(SYSTEM, self._descriptor, offset, size)
         if not self._blocks:

@@ -17,7 +17,7 @@ import msgspec
 
 from branchline._version import install_extra
 from branchline.context import ModelRef
-from branchline.errors import UnknownModel
+from branchline.errors import InvalidArgument, UnknownModel
 from branchline.models.offline import OfflineModel
 from branchline.models.protocol import Model
 from branchline.models.providers import (
@@ -164,7 +164,7 @@ def model_by_name(
     provider, colon, model = name.partition(":")
     at_base_url = bool(colon) and (provider == COMPATIBLE or provider in SELF_HOSTED)
     if base_url is not None and not at_base_url and (provider == OFFLINE or _is_known(provider)):
-        raise ValueError(
+        raise InvalidArgument(
             f"{name} is not served at {base_url}: its provider has its own address; "
             f"write {COMPATIBLE}:{name} for a model of that name at this address"
         )

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from branchline.entries import Content, Image, Text, ToolCall, ToolResult, UnknownBlock
+from branchline.entries import Content, Image, Text, ToolCall, ToolResult, UnknownBlock, as_blocks
 from branchline.models.protocol import Tool
 
 __all__ = ["COUNT_WORDS", "call_tool", "count_words", "tool"]
@@ -56,7 +56,7 @@ def count_words(text: str) -> dict[str, int]:
 
 
 def _result(call: ToolCall, content: Content, *, is_error: bool) -> ToolResult:
-    blocks = (Text(text=content),) if isinstance(content, str) else content
+    blocks = as_blocks(content)
     return ToolResult(tool_call_id=call.id, tool_name=call.name, content=blocks, is_error=is_error)
 
 

@@ -12,7 +12,7 @@ from functools import cache, partial
 
 import msgspec
 
-from branchline.errors import NotASession
+from branchline.errors import InvalidArgument, NotASession
 from branchline.formats import Format, Peek, agent_name
 from branchline.formats import peek as peek_with
 from branchline.formats.detect import builtin_agents, builtin_format, builtin_formats, recognize, unrecognized
@@ -87,7 +87,7 @@ def format_named(name: str) -> Format:
     )
     if found is None:
         names = ", ".join(sorted(format_.name for format_ in formats()))
-        raise ValueError(f"unknown format {name!r}; known: {names}")
+        raise InvalidArgument(f"unknown format {name!r}; known: {names}")
     return found
 
 

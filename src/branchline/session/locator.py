@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from branchline import places
 from branchline.entries import Header
-from branchline.errors import BranchlineError, InvalidId, NotSaved, NotSupported
+from branchline.errors import BranchlineError, InvalidId, NotSaved, NotSupported, UnsupportedFormat
 from branchline.formats import PI, CompanionFile, Format, agent_name
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import FilesStore, MemoryStore, Store, check_key, is_address, shared_store
@@ -42,9 +42,11 @@ def written_format(name: str | None) -> Format:
     format_ = format_named(name)
     if format_.imports is not None:
         command = " ".join(format_.imports.command)
-        raise NotSupported(f"{format_.name} takes a new session through `{command}`: use convert --install")
+        raise UnsupportedFormat(
+            f"{format_.name} takes a new session through `{command}`: use convert --install"
+        )
     if format_.writer is None:
-        raise NotSupported(f"sessions of {format_.name} are read-only; choose another agent")
+        raise UnsupportedFormat(f"sessions of {format_.name} are read-only; choose another agent")
     return format_
 
 
@@ -52,7 +54,7 @@ def writable_format(name: str | None) -> Format:
     """Return the format of an agent whose sessions can also be appended to."""
     format_ = written_format(name)
     if not format_.is_appendable:
-        raise NotSupported(
+        raise UnsupportedFormat(
             f"sessions of {format_.name} are written only as a whole; fork or convert one for {format_.name}"
         )
     return format_

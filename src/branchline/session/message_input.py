@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_args
 
 import msgspec
 
+from branchline._arguments import require_json
 from branchline.clock import Clock
 from branchline.context import Context, milliseconds, selected_entries
 from branchline.context.builder import entry_messages
@@ -15,6 +16,8 @@ from branchline.entries import (
     AssistantMessage,
     Block,
     CompactionSummaryMessage,
+    Cost,
+    Image,
     Message,
     SystemMessage,
     Text,
@@ -23,12 +26,24 @@ from branchline.entries import (
     ToolResult,
     UnknownBlock,
     UnknownMessage,
+    Usage,
     UserMessage,
+    json_codec,
+    tool_calls,
 )
 from branchline.entries.lenient import block_from_fields, message_from_fields
-from branchline.errors import NothingToCompact
+from branchline.entries.messages import StoredMessage
+from branchline.errors import InvalidArgument, InvalidMessage, InvalidType, NothingToCompact
 
-__all__ = ["kept_messages", "name_tool", "normalize_message", "system_snapshot"]
+__all__ = [
+    "checked_usage",
+    "kept_messages",
+    "name_tool",
+    "normalize_message",
+    "require_messages",
+    "system_snapshot",
+    "why_not_block",
+]
 
 
 _PROVIDER_FIELDS = {
@@ -54,32 +69,72 @@ _NEEDED = {
     "bashExecution": ("command", "output"),
     "custom": ("customType", "content"),
 }
+_PYTHON_NAMES: dict[str, dict[str, str]] = {
+    str(record.__struct_config__.tag): {
+        field.name: field.encode_name
+        for field in msgspec.structs.fields(record)
+        if field.name != field.encode_name
+    }
+    for record in (*get_args(StoredMessage), Text, Image, Thinking, ToolCall)
+}
+"""Names of fields in Python that are spelled differently when they are stored, by role or type of block."""
 _PROVIDER_ROLES = {"tool": "from_openai", "function": "from_openai"}
 _FOREIGN_ROLES = frozenset({"developer", "pythonExecution", "fileMention"})
 _ROLES = "user, assistant, toolResult, system, bashExecution and custom"
 _WAYS = "from_openai(…) and from_anthropic(…) make messages of what providers send"
 
 
+def require_messages(messages: Any) -> Iterable[Message | dict[str, Any] | str]:
+    """Return several messages. Raises InvalidType for a single one: its parts would be taken for messages."""
+    if isinstance(messages, str | bytes | Mapping | Message):
+        kind = "a text" if isinstance(messages, str) else f"one {type(messages).__name__}"
+        raise InvalidType(f"these are several messages, not {kind}: append_message() takes a single one")
+    if not isinstance(messages, Iterable):
+        raise InvalidType(f"messages are a list of messages, not {type(messages).__name__}")
+    return messages
+
+
+def checked_usage(usage: Any) -> Any:
+    """Return usage that can be read back. Raises InvalidArgument for unknown fields and other numbers."""
+    if usage is None or isinstance(usage, Usage):
+        require_json("usage", usage)
+        return usage
+    if not isinstance(usage, dict):
+        raise InvalidType(f"usage is a Usage or a dict, not {type(usage).__name__}")
+    require_json("usage", usage)
+    for fields, shape in ((usage, Usage), (usage.get("cost"), Cost)):
+        known = [field.encode_name for field in msgspec.structs.fields(shape)]
+        unknown = [name for name in fields if name not in known] if isinstance(fields, dict) else []
+        if unknown:
+            raise InvalidArgument(f"usage has no field {unknown[0]!r}; there are {', '.join(known)}")
+    try:
+        return json_codec.convert(usage, Usage)
+    except ValueError as problem:
+        raise InvalidArgument(f"this usage cannot be read: {problem}") from None
+
+
 def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
     """Return the message to store: with a time, and with all fields of a dict.
 
-    Raises ValueError for a dict that a context would not show correctly, TypeError for other types.
+    Raises InvalidMessage for a dict that a context would not show correctly, InvalidType for other types.
     """
     if isinstance(message, str):
-        message = UserMessage(content=(Text(text=message),))
+        return UserMessage(content=(Text(text=message),), timestamp=clock.now())
     if isinstance(message, dict):
         role = message.get("role")
         if not isinstance(role, str) or not role:
-            raise ValueError(
+            raise InvalidMessage(
                 "a message needs a role, for example {'role': 'user', 'content': 'hello'}; " + _WAYS
             )
         if (why := _why_not(role, message)) is not None:
-            raise ValueError(f"cannot append this message: {why}")
+            raise InvalidMessage(f"cannot append this message: {why}")
+        require_json("a message", message)
         fields = message if "timestamp" in message else {**message, "timestamp": clock.now()}
         return UnknownMessage(role=role, fields=fields)
     if not isinstance(message, Message):
         kind = type(message).__name__
-        raise TypeError(f"a message is a text, a dict with a role, or a Message, not {kind}; {_WAYS}")
+        raise InvalidType(f"a message is a text, a dict with a role, or a Message, not {kind}; {_WAYS}")
+    require_json("a message", message, finite=False)  # it may come from a file of another agent
     if isinstance(message, UnknownMessage) or message.timestamp is not None:
         return message
     return msgspec.structs.replace(message, timestamp=clock.now())
@@ -102,14 +157,29 @@ def _why_not(role: str, fields: dict[str, Any]) -> str | None:
     for name in _NEEDED.get(role, ()):
         if name not in fields:
             return f"a message with the role {role!r} needs the field {name!r}"
+    if (why := _why_not_names(fields, _PYTHON_NAMES.get(role))) is not None:
+        return why
+    if (usage := fields.get("usage")) is not None and not isinstance(usage, Usage):
+        try:
+            json_codec.convert(usage, Usage)
+        except ValueError as problem:
+            return f"its usage cannot be read: {problem}"
     content = fields.get("content", "")
     if isinstance(content, str):
         return None
     if not isinstance(content, (list, tuple)):
         return f"its content is {type(content).__name__}, not a text or a list of blocks"
     for block in content:
-        if not _is_plain_text(block) and (why := _why_not_block(block)) is not None:
+        if not _is_plain_text(block) and (why := why_not_block(block)) is not None:
             return why
+    return None
+
+
+def _why_not_names(fields: dict[str, Any], names: dict[str, str] | None) -> str | None:
+    """Return why a field would be stored but never read; None if there is none."""
+    if names is not None and not names.keys().isdisjoint(fields):
+        wrong = next(name for name in names if name in fields)
+        return f"the field {wrong!r} is called {names[wrong]!r}"
     return None
 
 
@@ -123,14 +193,15 @@ def _is_plain_text(block: Any) -> bool:
     )
 
 
-def _why_not_block(fields: Any) -> str | None:
+def why_not_block(fields: Any) -> str | None:
+    """Return why a model would not see a block correctly; None if it would."""
     if isinstance(fields, Block):
         return None
     block = block_from_fields(fields)
     if isinstance(block, Thinking) and "signature" in fields:
         return _provider_words("a thinking block with a 'signature'", "from_anthropic")
     if not isinstance(block, UnknownBlock):
-        return None
+        return _why_not_names(fields, _PYTHON_NAMES.get(fields["type"])) if isinstance(fields, dict) else None
     maker = _PROVIDER_BLOCKS.get(block.type)
     if block.type == "image" and "source" in block.fields:
         maker = "from_anthropic"
@@ -148,12 +219,12 @@ def _provider_words(what: str, maker: str) -> str:
 def name_tool(result: ToolResult, before: Iterable[Message]) -> ToolResult:
     """Fill in the tool name and call id of a result from the messages before it."""
     for message in before:
-        if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+        if not isinstance(message, AssistantMessage):
             continue
-        for block in message.content:
+        for call in tool_calls(message.content):
             # The Responses API has two ids for a call; its result names the first.
-            if isinstance(block, ToolCall) and result.tool_call_id in (block.id, block.id.partition("|")[0]):
-                return msgspec.structs.replace(result, tool_call_id=block.id, tool_name=block.name)
+            if result.tool_call_id in (call.id, call.id.partition("|")[0]):
+                return msgspec.structs.replace(result, tool_call_id=call.id, tool_name=call.name)
     return result
 
 

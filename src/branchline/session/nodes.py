@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from branchline.entries import Compaction, Entry
+from branchline.session.lock import serialized
 
 if TYPE_CHECKING:
     from branchline.session.queries import SessionQueries
 
-__all__ = ["Node", "NodeRow", "node_rows"]
+__all__ = ["Node", "NodeRow", "node_rows", "nodes_below"]
 
 _PREVIEW = 200
 
@@ -30,7 +31,7 @@ class Node(NamedTuple):
     @property
     def children(self) -> list[Node]:
         """The children, oldest first."""
-        return [Node(self.session, key) for key in self.session.index.children(self.id)]
+        return nodes_below(self.session, self.id)
 
     @property
     def entry(self) -> Entry:
@@ -42,6 +43,12 @@ class Node(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<Node {self.id}>"
+
+
+@serialized
+def nodes_below(session: SessionQueries, entry_id: str | None) -> list[Node]:
+    """Return the children of an entry (None: the roots), side records included, oldest first."""
+    return [Node(session, key) for key in session.index.children(entry_id)]
 
 
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from branchline._arguments import require_number
 from branchline.clock import Clock
 from branchline.context import Context, build_context
 from branchline.entries import SIDE_TYPES, Entry, Header
+from branchline.errors import Closed
 from branchline.formats import EntryLog
 from branchline.log import TornTail
-from branchline.session.nodes import Node, NodeRow, node_rows
+from branchline.session.lock import SessionLock, serialized
+from branchline.session.nodes import Node, NodeRow, node_rows, nodes_below
 from branchline.session.observers import Observers
 from branchline.session.writer import SessionWriter
 from branchline.stores import Store
@@ -33,6 +36,7 @@ class SessionQueries:
         self._cwd = cwd
         self._leaf = writer.transcript.leaf
         self._closed = False
+        self._lock = SessionLock()
         self._observers: Observers | None = None
 
     # -- what it is -----------------------------------------------------------------------------------
@@ -99,6 +103,7 @@ class SessionQueries:
         return self.transcript.reading.read_only or self._writer.overwriter()
 
     @property
+    @serialized
     def findings(self) -> list[Finding]:
         """Problems found in the file."""
         return self.transcript.findings
@@ -135,37 +140,43 @@ class SessionQueries:
     def __contains__(self, entry_id: object) -> bool:
         return entry_id in self.index
 
+    @serialized
     def entry(self, entry_id: str) -> Entry:
         """Return the record of an entry. Raises EntryNotFound if there is none."""
         return self.transcript.entry(self.index.position(entry_id))
 
+    @serialized
     def entries(self, entry_ids: Iterable[str] | None = None) -> list[Entry]:
         """Return the records of these entries (default: all, in file order)."""
         if entry_ids is None:
             return self.transcript.entries(range(len(self.index)))
         return self.transcript.entries(list(map(self.index.position, entry_ids)))
 
+    @serialized
     def raw(self, entry_id: str) -> bytes:
         """Return the line of an entry, byte for byte."""
         return self.transcript.raw(self.index.position(entry_id))
 
+    @serialized
     def raws(self, entry_ids: Iterable[str]) -> list[bytes]:
         """Return the lines of many entries, byte for byte, in few reads."""
         return self.transcript.raws(list(map(self.index.position, entry_ids)))
 
+    @serialized
     def path(self, entry_id: str | None = None, *, limit: int | None = None) -> list[str]:
         """Return the conversation from the root to an entry (default: the leaf), without side records.
 
         ``limit`` returns only its last entries, without walking to the root.
         """
-        if limit is not None and limit < 0:
-            raise ValueError(f"a limit cannot be negative: {limit}")
+        if limit is not None:
+            require_number("limit", limit, integer=True)
         return self.index.conversation_path(self._leaf if entry_id is None else entry_id, limit)
 
     def tree(self) -> list[Node]:
         """Return the roots; each node can return its children."""
-        return [Node(self, key) for key in self.index.roots()]
+        return nodes_below(self, None)
 
+    @serialized
     def nodes(self) -> list[NodeRow]:
         """Return all entries as records for display, depth first.
 
@@ -173,6 +184,7 @@ class SessionQueries:
         """
         return list(node_rows(self))
 
+    @serialized
     def children(self, entry_id: str | None) -> list[str]:
         """Return the conversation entries that follow an entry, oldest first; for None, the first ones.
 
@@ -180,6 +192,7 @@ class SessionQueries:
         """
         return self.index.conversation_children(entry_id)
 
+    @serialized
     def newest_descendant(self) -> str | None:
         """Return the newest conversation entry below the leaf; None if there is none.
 
@@ -190,17 +203,20 @@ class SessionQueries:
         return None if newest == ROOT else index.keys[newest]
 
     @property
+    @serialized
     def labels(self) -> dict[str, str]:
         """The current labels by entry."""
         labels = self.transcript.reading.labels
         return {key: state.text for key, state in labels.items() if key in self.index}
 
+    @serialized
     def label(self, entry_id: str) -> str | None:
         """Return the label of an entry."""
         self.index.position(entry_id)
         state = self.transcript.reading.labels.get(entry_id)
         return None if state is None else state.text
 
+    @serialized
     def outline(
         self,
         filter: Filter = "default",  # noqa: A002
@@ -220,11 +236,13 @@ class SessionQueries:
             folded={self.index.position(key) for key in folded},
         )
 
+    @serialized
     def context(self, leaf: str | None = None) -> Context:
         """Return the model context at an entry (default: the leaf)."""
         key = self._leaf if leaf is None else leaf
         return build_context(self.transcript, ROOT if key is None else self.index.position(key))
 
+    @serialized
     def usage(self) -> UsageTotals:
         """Return tokens and cost of everything in the file, own and inherited separately."""
         from branchline.context import totals  # noqa: PLC0415  rarely needed
@@ -232,11 +250,13 @@ class SessionQueries:
         return totals(self.transcript, inherited_entries=self.inherited_entries)
 
     @property
+    @serialized
     def inherited_entries(self) -> int:
         """The number of entries inherited by the fork: those older than the session itself."""
         return self.transcript.reading.inherited_entries
 
     @property
+    @serialized
     def fork_point(self) -> str | None:
         """The last inherited conversation entry; None if there is none."""
         tree = self.index
@@ -244,6 +264,9 @@ class SessionQueries:
             if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
                 return tree.keys[position]
         return None
+
+    def _refuse_closed(self) -> NoReturn:
+        raise Closed(f"session {self.id} is closed")
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {len(self.index)} entries at {self._leaf}>"

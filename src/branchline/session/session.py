@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import msgspec
 
 from branchline import places
+from branchline._arguments import require_choice, require_json, require_number, require_text
 from branchline.clock import Clock, SystemClock, iso
 from branchline.context.javascript import trim
 from branchline.entries import (
@@ -44,18 +46,29 @@ from branchline.entries import (
     Usage,
     UsageEntry,
 )
-from branchline.entries.lenient import block_from_fields, content_from
-from branchline.errors import EntryNotFound, InvalidId, ReadOnly, SessionMoved
+from branchline.entries.lenient import block_from_fields
+from branchline.errors import (
+    EntryNotFound,
+    InvalidArgument,
+    InvalidId,
+    InvalidType,
+    ReadOnly,
+    SessionMoved,
+)
 from branchline.log import Durability, Log, MemoryLog
 from branchline.log.system import opening
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
+from branchline.session.lock import serialized
 from branchline.session.message_input import (
+    checked_usage,
     kept_messages,
     name_tool,
     normalize_message,
+    require_messages,
     system_snapshot,
+    why_not_block,
 )
 from branchline.session.new_entry import NewEntry
 from branchline.session.observers import Observer, Observers, OnProblem
@@ -94,13 +107,23 @@ _Path = str | os.PathLike[str]
 class Session(SessionShortcuts, SessionQueries):
     """A conversation as a tree. Made by :meth:`create`, :meth:`open` and the other factories."""
 
-    on_conflict: OnConflict = "branch"
-    """What an append does if another writer has continued the conversation.
+    _on_conflict: OnConflict = "branch"
 
-    ``branch``: stay at this session's own leaf, so that both continuations are in the tree. ``append``:
-    continue where the log is now, so that several writers make one line. ``raise``: SessionMoved, and nothing
-    is written. The decision is made under the lock, after reading the whole log.
-    """
+    @property
+    def on_conflict(self) -> OnConflict:
+        """What an append does if another writer has continued the conversation.
+
+        ``branch``: stay at this session's own leaf, so that both continuations are in the tree. ``append``:
+        continue where the log is now, so that several writers make one line. ``raise``: SessionMoved, and
+        nothing is written. The decision is made under the lock, after reading the whole log. Threads that
+        share this session are one writer.
+        """
+        return self._on_conflict
+
+    @on_conflict.setter
+    def on_conflict(self, rule: OnConflict) -> None:
+        require_choice("on_conflict", rule, OnConflict)
+        self._on_conflict = rule
 
     # -- factories ------------------------------------------------------------------------------------
 
@@ -134,6 +157,13 @@ class Session(SessionShortcuts, SessionQueries):
         ``key`` is its name in the store (default: time and id), and also its id unless ``id`` is given.
         ``metadata`` is stored in the header, if the format supports it.
         """
+        require_choice("persist", persist, Persist)
+        require_choice("durability", durability, Durability)
+        if title is not None:
+            require_text("title", title, empty=True)
+        if metadata is not None and not isinstance(metadata, dict):
+            raise InvalidType(f"metadata is a dict, not {type(metadata).__name__}")
+        require_json("metadata", metadata)
         cwd = places.resolve_cwd(cwd)
         format_ = locator.writable_format(format)
         store = locator.store_in(directory, format, cwd) if store is None else store
@@ -181,6 +211,7 @@ class Session(SessionShortcuts, SessionQueries):
         it unpacks to more than the setting ``max_unpacked`` allows. The future path of a draft opens the
         draft.
         """
+        require_choice("durability", durability, Durability)
         address = address_in(os.fspath(path))
         if address is not None:
             found, key = addressed_store(address), address.session
@@ -198,6 +229,7 @@ class Session(SessionShortcuts, SessionQueries):
         cls, store: Store, key: str, *, durability: Durability = "fsync", clock: Clock = _SYSTEM_CLOCK
     ) -> Self:
         """Open a session or draft of a store. Raises SessionNotFound if there is none with this key."""
+        require_choice("durability", durability, Durability)
         draft = store.stat(key) is None
         log = store.open(key, durability=durability)
         return cls._opened(store, key, log, durability, clock, draft=draft)
@@ -306,6 +338,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     # -- appending ------------------------------------------------------------------------------------
 
+    @serialized
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
         """Append a message (a text is a user message) and return the id of its entry.
 
@@ -321,13 +354,14 @@ class Session(SessionShortcuts, SessionQueries):
             self._writer.publish()
         return self._append(MessageEntry, message=stored)
 
+    @serialized
     def append_messages(self, messages: Iterable[Message | dict[str, Any] | str]) -> list[str]:
         """Append several messages atomically and return the ids of their entries.
 
         Some formats store all tool results of an answer together, and accept them only this way.
         """
         stored: list[Message] = []
-        for message in messages:
+        for message in require_messages(messages):
             stored.append(self._normalized(message, stored))
         if not stored:
             return []
@@ -337,6 +371,7 @@ class Session(SessionShortcuts, SessionQueries):
             self._writer.publish()
         return self._write([NewEntry(kind=MessageEntry, fields={"message": message}) for message in stored])
 
+    @serialized
     def write(self, build: Callable[[Self], Sequence[NewEntry]]) -> list[str]:
         """Append entries of any kind atomically and return their ids.
 
@@ -345,17 +380,31 @@ class Session(SessionShortcuts, SessionQueries):
         exception propagates. It may be called twice if another writer was faster, and must not append
         itself. Raises InvalidId for a taken id, EntryNotFound for an unknown parent.
         """
+        if not callable(build):
+            raise InvalidType(f"write() takes a function, not {type(build).__name__}")
         self._require_writable()
         if self.is_draft:
             self._writer.publish()
         return self._commit(lambda: self._with_normalized_messages(build(self)))
 
-    def append_model_change(self, provider: str, model_id: str) -> str:
-        return self._append(ModelChange, provider=provider, model_id=model_id)
+    @serialized
+    def append_model_change(self, provider: str | None, model_id: str) -> str:
+        """Record which model answers from here on.
 
+        ``provider`` is None for agents that name none (piglet).
+        """
+        if provider is not None:
+            require_text("provider", provider)
+        require_text("model_id", model_id, empty=True)
+        return self._append(ModelChange, provider=provider or "", model_id=model_id)
+
+    @serialized
     def append_thinking_level_change(self, level: str) -> str:
+        """Record how much the model thinks from here on."""
+        require_text("level", level, empty=True)
         return self._append(ThinkingLevelChange, thinking_level=level)
 
+    @serialized
     def append_compaction(
         self,
         summary: str = "",
@@ -373,14 +422,21 @@ class Session(SessionShortcuts, SessionQueries):
         is one, in place of everything before the entry. An empty list leaves nothing.
         """
         if first_kept is not None and messages is not None:
-            raise ValueError("a compaction keeps entries from first_kept on, or holds messages; not both")
+            raise InvalidArgument(
+                "a compaction keeps entries from first_kept on, or holds messages; not both"
+            )
         if first_kept is not None:
             self.index.position(first_kept)
+        require_text("summary", summary, empty=True)
+        if tokens_before is not None:
+            require_number("tokens_before", tokens_before)
+        usage = checked_usage(usage)
+        require_json("details", details)
         context = self.context()
         system = system_snapshot(context)
         tail = None
         if messages is not None:
-            tail = tuple(normalize_message(message, self._clock) for message in messages)
+            tail = tuple(normalize_message(message, self._clock) for message in require_messages(messages))
         elif first_kept is not None and self._writer.format.traits.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
@@ -402,10 +458,14 @@ class Session(SessionShortcuts, SessionQueries):
 
         return self._commit(build)[-1]
 
+    @serialized
     def append_custom(self, custom_type: str, data: Any = None) -> str:
         """Append extension data that the model does not see."""
+        require_text("custom_type", custom_type, empty=True)
+        require_json("data", data)
         return self._append(Custom, custom_type=custom_type, data=data)
 
+    @serialized
     def append_custom_message(
         self,
         custom_type: str,
@@ -420,34 +480,45 @@ class Session(SessionShortcuts, SessionQueries):
         The model sees it as a message of this ``role``: ``user`` or ``assistant``.
         """
         if role not in ACTIVITY_ROLES:
-            raise ValueError(f"a custom message has the role 'user' or 'assistant', not {role!r}")
+            raise InvalidArgument(f"a custom message has the role 'user' or 'assistant', not {role!r}")
+        require_text("custom_type", custom_type, empty=True)
+        require_json("details", details)
         body = _content(content)
         return self._append(
             CustomMessage, custom_type=custom_type, content=body, role=role, display=display, details=details
         )
 
+    @serialized
     def append_label(self, entry_id: str, label: str | None) -> str:
         """Label an entry; None or an empty text removes the label."""
         self.index.position(entry_id)
+        if label is not None:
+            require_text("label", label, empty=True)
         return self._append(Label, target=entry_id, label=label)
 
+    @serialized
     def set_title(self, title: str) -> str:
         """Set the title of the session; an empty one removes it."""
+        require_text("title", title, empty=True)
         return self._append(SessionInfo, name=_clean_title(title))
 
+    @serialized
     def append_usage(
         self,
         kind: str,
-        usage: Usage,
+        usage: Usage | dict[str, Any],
         *,
         provider: str | None = None,
         model: str | None = None,
         note: str | None = None,
     ) -> str:
-        """Record usage outside of an answer."""
+        """Record usage outside of an answer; a dict has the fields of a stored usage."""
+        require_text("kind", kind, empty=True)
+        usage = checked_usage(usage)
         fields = {"kind": kind, "provider": provider, "model": model, "usage": usage, "note": note}
         return self._write([NewEntry(kind=UsageEntry, fields=fields)])[-1]
 
+    @serialized
     def append_context_edit(self, entry_id: str, replacement: Content | list[Any] | None) -> str:
         """Change what the model sees of an entry on the active path: other content, or (None) nothing."""
         position = self.index.position(entry_id)
@@ -457,11 +528,13 @@ class Session(SessionShortcuts, SessionQueries):
             raise EntryNotFound(f"entry {entry_id} is not on the active path")
         kind, role = self.index.types[position], self.index.roles[position]
         if kind != "custom_message" and role not in ("user", "assistant", "toolResult"):
-            raise ValueError(f"entry {entry_id} is a {role or kind}, whose content is not sent to the model")
+            raise InvalidArgument(
+                f"entry {entry_id} is a {role or kind}, whose content is not sent to the model"
+            )
         if replacement is None:
             return self._append(ContextEdit, target=entry_id)
         if not isinstance(replacement, str | list | tuple):
-            raise ValueError("a replacement is None, a string or a list of content blocks")
+            raise InvalidType("a replacement is None, a string or a list of content blocks")
         content = _content(replacement)
         if isinstance(content, str) and role in ("assistant", "toolResult"):
             content = (Text(text=content),)
@@ -469,6 +542,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     # -- moving ---------------------------------------------------------------------------------------
 
+    @serialized
     def branch(self, entry_id: str) -> None:
         """Move the leaf to an earlier (or any other) entry; the next append becomes its child.
 
@@ -476,10 +550,12 @@ class Session(SessionShortcuts, SessionQueries):
         """
         self._move_to(self._conversation_at(entry_id))
 
+    @serialized
     def reset(self) -> None:
         """Move before the first entry; the next append starts a new root beside the old ones."""
         self._move_to(None)
 
+    @serialized
     def branch_with_summary(
         self,
         entry_id: str | None,
@@ -494,6 +570,9 @@ class Session(SessionShortcuts, SessionQueries):
         The entry records the old leaf; without a target it records ``root``. Both arguments may be given by
         keyword, in either order.
         """
+        require_text("summary", summary, empty=True)
+        usage = checked_usage(usage)
+        require_json("details", details)
         target = None if entry_id is None else self._conversation_at(entry_id)
         left = "root" if entry_id is None else self._leaf or "root"
         fields = {
@@ -505,6 +584,7 @@ class Session(SessionShortcuts, SessionQueries):
         }
         return self._write([NewEntry(kind=BranchSummary, fields=fields, parent=target)])[-1]
 
+    @serialized
     def fork(
         self,
         entry_id: str | None = None,
@@ -525,6 +605,8 @@ class Session(SessionShortcuts, SessionQueries):
         NotSupported if the format cannot hold it. This session does not change. ``key`` is as for
         :meth:`create`.
         """
+        require_choice("position", position, ForkAt)
+        require_choice("scope", scope, ForkScope)
         self.refresh_log()
         plan = forks.plan(
             self,
@@ -536,6 +618,7 @@ class Session(SessionShortcuts, SessionQueries):
         )
         return forks.execute(plan, self._beside(plan))
 
+    @serialized
     def fork_compacted(
         self,
         summary: str,
@@ -566,10 +649,10 @@ class Session(SessionShortcuts, SessionQueries):
         plan = forks.plan_compacted(self, leaf, kept, said, place=place, **options)
         return forks.execute(plan, self._beside(plan))
 
+    @serialized
     def fork_first(self, keep: int = 0) -> Session:
         """Create a session with the first ``keep`` messages of the path, linked to this one; 0 keeps all."""
-        if keep < 0:
-            raise ValueError(f"cannot keep {keep} messages")
+        require_number("keep", keep, integer=True)
         messages = [key for key in self.path() if self.index.types[self.index.position(key)] == "message"]
         return self.fork(messages[keep - 1] if 0 < keep < len(messages) else None)
 
@@ -589,6 +672,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     # -- concurrent writers ---------------------------------------------------------------------------
 
+    @serialized
     def refresh(self) -> int:
         """Read what other writers appended and move to the leaf of the file, as if opened again.
 
@@ -598,16 +682,19 @@ class Session(SessionShortcuts, SessionQueries):
         self._leaf = self.transcript.leaf
         return count
 
+    @serialized
     def refresh_log(self) -> int:
         """Read what other writers appended, but keep the leaf of this session."""
         count = self._writer.catch_up()
         self._leaf = self._standing()
         return count
 
+    @serialized
     def subscribe(self, observer: Observer, *, on_problem: OnProblem | None = None) -> Callable[[], None]:
         """Call ``observer`` with the id of every entry appended here; return a function that stops it.
 
-        It is called once the entry is saved and cannot veto. Its exceptions go to ``on_problem`` (default:
+        It is called once the entry is saved and cannot veto, in the thread that appended and after that
+        thread has released the session, so it may append. Its exceptions go to ``on_problem`` (default:
         logged) and are never raised.
         """
         if self._observers is None:
@@ -620,9 +707,10 @@ class Session(SessionShortcuts, SessionQueries):
         A session to which nothing was written leaves no file, unless it was created with
         ``persist="always"``. In zot's format, a session without messages goes to the trash.
         """
-        if not self._closed:
-            self._closed = True
-            self._writer.close(has_message=lambda: not _WORDS.isdisjoint(self.index.types))
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._writer.close(has_message=lambda: not _WORDS.isdisjoint(self.index.types))
 
     def __enter__(self) -> Self:
         return self
@@ -643,7 +731,7 @@ class Session(SessionShortcuts, SessionQueries):
         """Return the message to store; a result without a tool name gets it from its call."""
         if isinstance(message, (list, tuple)):
             if len(message) != 1:
-                raise ValueError(f"these are {len(message)} messages: append_messages() takes them")
+                raise InvalidArgument(f"these are {len(message)} messages: append_messages() takes them")
             (message,) = message
         stored = normalize_message(message, self._clock)
         if isinstance(stored, ToolResult) and not stored.tool_name:
@@ -684,7 +772,7 @@ class Session(SessionShortcuts, SessionQueries):
         elif keys:
             self._leaf = keys[-1]  # the key in the tree, where a format makes the ids itself
         if self._observers is not None:
-            self._observers.notify(keys)
+            self._lock.call_later(partial(self._observers.notify, keys))
         return self._keys_of(keys, [entry.id for entry in made])
 
     def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
@@ -726,7 +814,11 @@ class Session(SessionShortcuts, SessionQueries):
     def _with_normalized_messages(self, new: Sequence[NewEntry]) -> list[NewEntry]:
         said: list[Message] = []
         found = []
+        if not isinstance(new, Iterable):
+            raise InvalidType(f"write() writes a list of entries, not {type(new).__name__}")
         for one in new:
+            if not isinstance(one, NewEntry):
+                raise InvalidType(f"write() writes NewEntry objects, not {type(one).__name__}")
             if one.kind is MessageEntry:
                 said.append(self._normalized(one.fields["message"], said))
                 one = msgspec.structs.replace(one, fields={**one.fields, "message": said[-1]})  # noqa: PLW2901
@@ -743,9 +835,9 @@ class Session(SessionShortcuts, SessionQueries):
     def _settled(self) -> str | None:
         """Return the parent of new entries; called under the lock, after reading the whole log."""
         here = self._standing()
-        if self.on_conflict == "branch" or here == (there := self.transcript.leaf):
+        if self._on_conflict == "branch" or here == (there := self.transcript.leaf):
             return here
-        if self.on_conflict == "append":
+        if self._on_conflict == "append":
             return there
         raise SessionMoved(
             f"cannot append to session {self.id}: it was at {here or 'its beginning'} and another writer has "
@@ -760,8 +852,6 @@ class Session(SessionShortcuts, SessionQueries):
             )
 
     def _require_writable(self) -> None:
-        if self._closed:
-            raise ValueError(f"session {self.id} is closed")
         reading = self._writer.transcript.reading
         if reading.read_only is not None:
             raise ReadOnly(f"cannot append to {self.transcript.name}: {reading.read_only}")
@@ -811,8 +901,14 @@ class Session(SessionShortcuts, SessionQueries):
 
 def _content(value: Any) -> Content:
     """Return a text or blocks, which may be given as JSON objects."""
+    if isinstance(value, str):
+        return value
     if not isinstance(value, list | tuple):
-        return content_from(value)
+        raise InvalidType(f"content is a text or a list of blocks, not {type(value).__name__}")
+    for block in value:
+        if (why := why_not_block(block)) is not None:
+            raise InvalidArgument(f"cannot append this content: {why}")
+        require_json("content", block)
     return tuple(one if isinstance(one, Block) else block_from_fields(one) for one in value)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, cast
 
+from branchline.session.lock import serialized
+
 if TYPE_CHECKING:
     from branchline.actions.check import FileReport
     from branchline.actions.convert import ConvertResult
@@ -26,6 +28,7 @@ _Path = str | os.PathLike[str]
 class SessionShortcuts:
     """Export, convert, check, graft, squash, undo and redo, as methods."""
 
+    @serialized
     def export(
         self,
         path: _Path,
@@ -60,6 +63,7 @@ class SessionShortcuts:
         )
         return export(cast("Session", self), path, request, force=force)
 
+    @serialized
     def convert(
         self,
         to: str,
@@ -101,6 +105,7 @@ class SessionShortcuts:
 
         return graft(cast("Session", self), first, last, source=source, onto=onto)
 
+    @serialized
     def squash(self, first: str, last: str, summary: str) -> GraftResult:
         """Replace a range of the current path by a summary, on a new branch.
 
@@ -110,36 +115,42 @@ class SessionShortcuts:
 
         return squash(cast("Session", self), first, last, summary)
 
+    @serialized
     def name_branch(self, name: str, entry: str | None = None) -> NamedBranch:
         """Start a named branch at an entry (default: the leaf) and move there."""
         from branchline.actions.named_branches import name_branch  # noqa: PLC0415
 
         return name_branch(cast("Session", self), name, entry)
 
+    @serialized
     def named_branches(self) -> list[NamedBranch]:
         """Return the named branches with their tips, most recently changed first."""
         from branchline.actions.named_branches import named_branches  # noqa: PLC0415
 
         return named_branches(cast("Session", self))
 
+    @serialized
     def operations(self) -> list[Operation]:
         """Return the operations on the session other than messages, in order."""
         from branchline.actions.operations import operations  # noqa: PLC0415
 
         return operations(cast("Session", self))
 
+    @serialized
     def undo(self) -> Operation:
         """Undo the last operation by appending its inverse. Raises ValueError if there is none."""
         from branchline.actions.operations import undo  # noqa: PLC0415
 
         return undo(cast("Session", self))
 
+    @serialized
     def redo(self) -> Operation:
         """Redo the operation that was undone last. Raises ValueError if there is none."""
         from branchline.actions.operations import redo  # noqa: PLC0415
 
         return redo(cast("Session", self))
 
+    @serialized
     def check(self) -> FileReport:
         """Check the session's file for damage, and against its seal. Changes nothing."""
         from branchline.actions.check import check_session  # noqa: PLC0415

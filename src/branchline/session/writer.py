@@ -2,14 +2,13 @@
 
 A writer owns the log and the transcript of one session. It handles drafts (a session without a reply is not
 listed) and upgrades (a file of version 1 or 2 is rewritten, with a backup, before the first append). It does
-not interpret entries.
+not interpret entries. The session that owns it lets one thread at a time use it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Callable
 from typing import cast
 
@@ -68,8 +67,6 @@ class SessionWriter:
         self.durability: Durability = durability
         self._log = log
         self._conditional = _conditional(log)
-        # For threads that share a session: an append does not always take the lock of the log.
-        self._mutex = threading.RLock()
         self.buffered = held
         self._size_of_start: int | None = None
         if log is None:
@@ -163,9 +160,8 @@ class SessionWriter:
         if reading.version < reading.current_version:
             self._upgrade()
             reading = transcript.reading
-        with self._mutex:
-            keys = None if self._conditional is None else self._append_unlocked(self._conditional, make)
-            return self._append_locked(make) if keys is None else keys
+        keys = None if self._conditional is None else self._append_unlocked(self._conditional, make)
+        return self._append_locked(make) if keys is None else keys
 
     def _append_unlocked(self, log: CompareAndAppendLog, make: Callable[[], list[Entry]]) -> list[str] | None:
         """Append at the known end of the log; return None, with nothing written, if the lock is needed."""
@@ -205,7 +201,6 @@ class SessionWriter:
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
-            # Still under the lock, so that no other thread reads the same lines again.
             if offset == reading.consumed and not reading.unterminated:
                 keys = reading.tree.keys
                 known = len(keys)

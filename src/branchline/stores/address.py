@@ -16,7 +16,7 @@ import os
 import re
 import threading
 
-from branchline.errors import NotSupported
+from branchline.errors import InvalidId, NotSupported
 from branchline.log.system import read_beginning
 from branchline.stores.protocol import ClosableStore
 
@@ -26,6 +26,7 @@ __all__ = [
     "is_address",
     "is_server_address",
     "own_store",
+    "refuse_options",
     "shared_store",
 ]
 
@@ -62,6 +63,8 @@ def is_address(where: str) -> bool:
 
     if is_server_address(where):
         return True
+    if where.partition("?")[0].endswith(DATABASE_SUFFIXES) or where.endswith(DATABASE_SUFFIXES):
+        refuse_options(where)
     if (scheme := re.match(_SCHEME, where)) is not None and not os.path.exists(where):
         # Not the address itself, which may hold a password.
         raise NotSupported(
@@ -78,6 +81,16 @@ def is_address(where: str) -> bool:
         return where.endswith(DATABASE_SUFFIXES)
     found = int.from_bytes(head[_APPLICATION_OFFSET:], "big")
     return head.startswith(_MAGIC) and found == APPLICATION
+
+
+def refuse_options(where: str) -> None:
+    """Raise InvalidId for an address with options that is not a server's, unless a file has this name."""
+    path = os.path.expanduser(where)
+    folder, name = os.path.split(path)
+    if "?" in where and not os.path.lexists(path) and ("?" in name or not os.path.isdir(folder)):
+        raise InvalidId(
+            f"{where!r} is not an address: only the address of a PostgreSQL server has options after a ?"
+        )
 
 
 def own_store(where: str) -> ClosableStore:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
 from branchline import log
-from branchline.errors import LogError, NotASession, SessionNotFound
+from branchline.errors import KeyTaken, LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, System
 from branchline.log.directories import require_own_sidecars
@@ -316,7 +316,7 @@ class FilesStore:
 
         taken = without_suffix(target)
         if companion_folder(source) is not None and os.path.lexists(taken):
-            raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} already exists")
+            raise KeyTaken(f"cannot {doing}: its folder belongs to it, and {taken} already exists")
 
     def _require_own_folder(self, kind: Literal["drafts", "trash"]) -> None:
         """Raise LogError if the hidden folder is a symlink: it could redirect writes elsewhere."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from branchline import _sha256
-from branchline.errors import InvalidId
+from branchline._arguments import require_text
+from branchline.errors import InvalidArgument, InvalidId
 from branchline.stores.protocol import check_key
 
 __all__ = ["key_for", "parts_of"]
@@ -31,7 +32,9 @@ def key_for(*parts: str) -> str:
     SHA-256 hash of the full key.
     """
     if not parts:
-        raise ValueError("a key needs at least one part")
+        raise InvalidArgument("a key needs at least one part")
+    for part in parts:
+        require_text("a part of a key", part, empty=True)
     key = "~".join(_escaped(part, first=number == 0) for number, part in enumerate(parts))
     if len(key) > _MAX_LENGTH:
         digest = _sha256.sha256(key.encode()).hexdigest()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from branchline.entries import Header
-from branchline.errors import InvalidId, NotSupported, SessionNotFound
+from branchline.errors import InvalidArgument, InvalidId, KeyTaken, NotSupported, SessionNotFound
 from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
@@ -264,7 +264,10 @@ class ClosableStore(Store, Protocol):
     """A store that holds connections or files between calls."""
 
     def close(self) -> None:
-        """Close them. Closing twice is harmless; close open logs first."""
+        """Close them: whatever is asked of the store or its logs later raises StoreClosed.
+
+        What other threads are doing is finished first. Closing twice is harmless.
+        """
         ...
 
 
@@ -291,11 +294,9 @@ def no_session(key: str, where: str) -> SessionNotFound:
     return SessionNotFound(f"no session named {key!r} in {where}")
 
 
-def key_taken(doing: str, key: str, where: str) -> FileExistsError:
+def key_taken(doing: str, key: str, where: str) -> KeyTaken:
     """Return the error for a key that the store of this name has already."""
-    return FileExistsError(
-        f"cannot {doing} in {where}: a session {key!r} already exists; rename or remove it first"
-    )
+    return KeyTaken(f"cannot {doing} in {where}: a session {key!r} already exists; rename or remove it first")
 
 
 def drafts_in(store: Store) -> list[StoredLog]:
@@ -347,7 +348,7 @@ def page_of(
 ) -> list[StoredLog]:
     """Return one page of logs that are all in memory, in any order."""
     if limit is not None and limit < 0:
-        raise ValueError(f"a limit cannot be negative: {limit}")
+        raise InvalidArgument(f"a limit cannot be negative: {limit}")
     if prefix:
         found = [stored for stored in found if stored.key.startswith(prefix)]
     found = sorted(found, key=by_newest)

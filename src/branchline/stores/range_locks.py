@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from branchline.errors import LockTimeout
+from branchline.errors import LockTimeout, StoreClosed
 from branchline.log.system import HAS_FILE_LOCKS, OPEN_FLAGS, fcntl
 
 __all__ = ["RangeLocks"]
@@ -43,6 +43,7 @@ class RangeLocks:
         self._guard = threading.Lock()
         self._threads: dict[int, threading.Lock] = {}
         self._users: dict[int, int] = {}
+        self._is_closed = False
 
     @contextmanager
     def hold(self, number: int, name: str) -> Iterator[None]:
@@ -92,7 +93,14 @@ class RangeLocks:
         return bool(struct.unpack_from(_FORM, found)[_KIND] != fcntl.F_UNLCK)
 
     def close(self) -> None:
+        """Close the file once no lock is in use, so that nobody loses a lock or fails to release one."""
+        self._is_closed = True
+        self._close_unused()
+
+    def _close_unused(self) -> None:
         with self._guard:
+            if not self._is_closed or self._users:
+                return
             descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -115,17 +123,23 @@ class RangeLocks:
             else:
                 self._users.pop(number, None)
                 self._threads.pop(number, None)
+        if self._is_closed:
+            self._close_unused()
 
     def _after_fork(self) -> None:
         """Leave the descriptor, and with it the locks, to the parent process."""
         if self._pid != os.getpid():
             self._pid, self._guard = os.getpid(), threading.Lock()
             self._threads, self._users = {}, {}
-            self.close()
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _open(self) -> int:
         with self._guard:
             if self._descriptor < 0:
+                if self._is_closed:
+                    raise StoreClosed(f"cannot use {self._path}: the store is closed")
                 flags = os.O_RDWR | os.O_CREAT | OPEN_FLAGS.CLOEXEC | OPEN_FLAGS.NOFOLLOW
                 self._descriptor = os.open(self._path, flags, 0o600)
             return self._descriptor

@@ -38,7 +38,7 @@ from branchline.formats.suffixes import has_suffix
 from branchline.log import Durability, Log, Writer
 from branchline.log.system import opening
 from branchline.plugins.formats import installed_formats
-from branchline.stores.address import is_address, is_server_address, own_store, shared_store
+from branchline.stores.address import is_address, is_server_address, own_store, refuse_options, shared_store
 from branchline.stores.files import FilesStore, snapshot_of_file
 from branchline.stores.foreign_database import (
     is_database,
@@ -119,11 +119,12 @@ def open_store(where: str | os.PathLike[str]) -> Store:
     """Open the store that a text names: a directory, a database of branchline or another agent, or a server.
 
     Nothing is created or connected before first use. Raises NotSupported if the driver for this kind of store
-    is not installed.
+    is not installed, InvalidId for a path with a ``?``, which is a mistyped address, unless it exists.
     """
     text = os.fspath(where)
     if is_address(text):
         return own_store(text)
+    refuse_options(text)
     path = os.path.expanduser(text)
     if (found := database_at(path)) is not None:
         return found

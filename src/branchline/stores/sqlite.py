@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from branchline.errors import (
+    InvalidArgument,
     LockTimeout,
     LogError,
     LogGone,
@@ -28,6 +29,7 @@ from branchline.errors import (
     NotSupported,
     ReadOnly,
     SessionNotFound,
+    StoreClosed,
 )
 from branchline.log import Durability, TornTail, create_directory, filesystem_warning, publish_file
 from branchline.log.protocol import require_lines
@@ -112,7 +114,7 @@ class SqliteStore(RowStore):
         is_complete: Callable[[bytes], bool] = is_complete_json,
     ) -> None:
         if lock_timeout < 0:
-            raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
+            raise InvalidArgument(f"a time limit cannot be negative: {lock_timeout}")
         super().__init__(os.path.abspath(os.fspath(path)))
         self.lock_timeout = lock_timeout
         self.is_complete = is_complete
@@ -120,6 +122,7 @@ class SqliteStore(RowStore):
         self._idle: list[_Connection] = []
         self._inherited: list[_Connection] = []
         self._pid = os.getpid()
+        self._closed = False
         # Serializes the writers of this process: the busy handler of SQLite sleeps up to 100 ms.
         self._turn = threading.Lock()
 
@@ -129,7 +132,7 @@ class SqliteStore(RowStore):
         self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
     ) -> ScanResult:
         if limit is not None and limit < 0:
-            raise ValueError(f"a limit cannot be negative: {limit}")
+            raise InvalidArgument(f"a limit cannot be negative: {limit}")
         wanted, values = "state = 0", list[object]()
         if after is not None:
             last = round(after[0] * 1000)
@@ -263,9 +266,15 @@ class SqliteStore(RowStore):
         return self._stored([row])[0]
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        """Close the connections; those in use are closed after what they do now."""
+        self._closed = True
+        self._close_idle()
         self.locks.close()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            with contextlib.suppress(IndexError):  # another thread took it
+                self._idle.pop().close()
 
     def check(self) -> list[str]:
         """Return what is wrong with the database as a whole: its pages, and lines without a session."""
@@ -298,6 +307,7 @@ class SqliteStore(RowStore):
     def reading(self, doing: str) -> Iterator[_Connection]:
         """Take a connection for a ``with`` block, and convert SQLite errors."""
         self._after_fork()
+        self._require_open(doing)
         connection = self._take(doing)
         try:
             yield connection
@@ -305,11 +315,14 @@ class SqliteStore(RowStore):
             raise self._problem(doing, problem) from problem
         finally:
             self._idle.append(connection)
+            if self._closed:
+                self._close_idle()
 
     @contextmanager
     def writing(self, doing: str, durability: Durability = "fsync") -> Iterator[_Connection]:
         """Run a ``with`` block in a transaction, committed at its end or rolled back."""
         self._after_fork()
+        self._require_open(doing)
         self._create()
         if not self._turn.acquire(timeout=min(self.lock_timeout + 1, threading.TIMEOUT_MAX)):
             raise LockTimeout(
@@ -367,6 +380,7 @@ class SqliteStore(RowStore):
 
     def _select(self, doing: str, select: str, *values: object) -> list[tuple[Any, ...]]:
         """Run a SELECT; no rows if there is no database yet."""
+        self._require_open(doing)
         if not self._idle and not os.path.exists(self.name):
             return []
         with self.reading(doing) as connection:
@@ -377,6 +391,10 @@ class SqliteStore(RowStore):
             raise key_taken(doing, key, self.name)
 
     # -- connections ----------------------------------------------------------------------------------
+
+    def _require_open(self, doing: str) -> None:
+        if self._closed:
+            raise StoreClosed(f"cannot {doing}: the store is closed")
 
     def _after_fork(self) -> None:
         """Leave the connections to the parent process: a forked child must neither use nor close them."""
@@ -491,7 +509,7 @@ class SqliteLog:
 
     def __init__(self, store: SqliteStore, number: int, key: str, durability: Durability) -> None:
         if durability not in ("fsync", "os"):
-            raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
+            raise InvalidArgument(f'durability is "fsync" or "os", not {durability!r}')
         self.name = store.path_of(key)
         self.identity = (store.name, number)
         self._store = store
@@ -503,7 +521,7 @@ class SqliteLog:
 
     def read(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0:
-            raise ValueError(f"cannot read {size} bytes at {offset}")
+            raise InvalidArgument(f"cannot read {size} bytes at {offset}")
         pieces = []
         with self._store.reading(f"read {self.name}") as connection:
             while size and offset < _MAX_LOG and (piece := self._read(connection, offset, min(size, _BLOCK))):

@@ -19,10 +19,10 @@ from branchline.entries import (
     CustomMessage,
     Entry,
     MessageEntry,
-    ToolCall,
     UnknownMessage,
     blocks_text,
     message_text,
+    tool_calls,
 )
 from branchline.tree.entry_source import EntrySource
 from branchline.tree.index import Tree
@@ -162,6 +162,4 @@ def _said(entry: Entry) -> tuple[Any, ...] | None:
 
 
 def _calls(message: AssistantMessage) -> list[Any]:
-    if isinstance(message.content, str):
-        return []
-    return [(block.name, block.arguments) for block in message.content if isinstance(block, ToolCall)]
+    return [(call.name, call.arguments) for call in tool_calls(message.content)]

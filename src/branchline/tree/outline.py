@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from itertools import compress
 from typing import Literal, NamedTuple, overload
 
+from branchline.errors import InvalidArgument
 from branchline.tree.index import ROOT, Tree
 from branchline.tree.outline_layout import OutlineLayout
 from branchline.tree.runs import Runs
@@ -279,7 +280,7 @@ def _shown(
                     labeled[position] = 1
             mask = _both(mask, labeled)
         case _:
-            raise ValueError(f"unknown filter {kind!r}; choose from {', '.join(FILTERS)}")
+            raise InvalidArgument(f"unknown filter {kind!r}; choose from {', '.join(FILTERS)}")
     shown = list(compress(range(size), mask))
     if matches is None:
         return shown

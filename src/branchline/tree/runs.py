@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import chain
 
+from branchline.errors import InvalidArgument
 from branchline.tree.index import ROOT, Tree
 
 __all__ = ["Runs"]
@@ -28,7 +29,7 @@ class Runs:
     def __init__(self, tree: Tree, leaf: int) -> None:
         size = len(tree)
         if not ROOT <= leaf < size:
-            raise ValueError(f"there is no position {leaf} in a tree of {size} entries")
+            raise InvalidArgument(f"there is no position {leaf} in a tree of {size} entries")
         self.tree = tree
         self.leaf = leaf
         parent_of = tree.parent_position

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 
+from branchline.errors import InvalidArgument
+
 __all__ = ["WRITTEN_AS", "day_of", "instant", "label_time", "time_of"]
 
 
@@ -67,4 +69,4 @@ def day_of(words: str, now: datetime) -> date:
             return moment.astimezone(now.tzinfo).date()
     except OverflowError:  # a day at the end of the calendar, in another zone
         pass
-    raise ValueError(f"{words!r} is not a valid date; use {WRITTEN_AS}")
+    raise InvalidArgument(f"{words!r} is not a valid date; use {WRITTEN_AS}")

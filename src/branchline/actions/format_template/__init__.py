@@ -9,6 +9,7 @@ from importlib.resources import files
 import msgspec
 
 from branchline.actions.output_file import require_new_path, write_new
+from branchline.errors import InvalidArgument
 from branchline.log import create_directory
 from branchline.plugins.formats import formats
 
@@ -39,9 +40,11 @@ def new_format(name: str, parent: str | os.PathLike[str] = ".") -> FormatTemplat
     existing format, and FileExists if the directory exists.
     """
     if _NAME.fullmatch(name) is None:
-        raise ValueError(f"{name!r} is not a valid format name: use lower-case letters, digits and dashes")
+        raise InvalidArgument(
+            f"{name!r} is not a valid format name: use lower-case letters, digits and dashes"
+        )
     if name in {"branchline", *(one.name for one in formats())}:
-        raise ValueError(f"{name!r} is the name of an existing format: choose another one")
+        raise InvalidArgument(f"{name!r} is the name of an existing format: choose another one")
     directory = os.path.join(os.path.abspath(os.fspath(parent)), f"branchline-{name}")
     require_new_path(directory)
     module = f"branchline_{name.replace('-', '_')}"

@@ -110,7 +110,7 @@ def _print(out: Output, context: Context) -> None:
 
 def _lines(message: Message, calls: str) -> list[str]:
     """The lines of a message, block by block; images as a short description."""
-    from branchline.context.javascript import stringify
+    from branchline.context.providers.common import arguments_text
     from branchline.entries import Image, SystemMessage, Text, Thinking, ToolCall
 
     content = getattr(message, "content", "")
@@ -124,7 +124,7 @@ def _lines(message: Message, calls: str) -> list[str]:
             case Thinking():
                 lines.append(f"(thinking) {block.thinking or '(redacted)'}")
             case ToolCall():
-                lines.append(f"{calls} {block.name} {stringify(block.arguments)}")
+                lines.append(f"{calls} {block.name} {arguments_text(block.arguments)}")
             case Image():
                 lines.append(f"[{block.mime_type or 'image'}, {format_size(decoded_size(block.data))}]")
             case _:

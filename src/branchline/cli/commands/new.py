@@ -173,7 +173,9 @@ def _parsed(text: str | bytes, name: str, error: type[click.ClickException]) -> 
     if not all(
         isinstance(one, dict) and isinstance(one.get("role"), str) and one["role"] for one in messages
     ):
-        raise error(f'{name} is not a message: it needs a role, as in {{"role":"user","content":"hello"}}')
+        raise click.UsageError(
+            f'{name} is not a message: it needs a role, as in {{"role":"user","content":"hello"}}'
+        )
     return messages
 
 

@@ -32,6 +32,7 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UserMessage,
+    as_blocks,
 )
 
 __all__ = ["OPENING", "anthropic"]
@@ -83,11 +84,9 @@ def _blocks(content: Content) -> list[AnthropicBlock]:
 
 
 def _answer(message: AssistantMessage, ids: ProviderIds) -> list[AnthropicBlock]:
-    if isinstance(message.content, str):
-        return _blocks(message.content)
     signed_here = (message.api or "").startswith("anthropic")
     blocks: list[AnthropicBlock] = []
-    for block in message.content:
+    for block in as_blocks(message.content):
         match block:
             case Text() if block.text.strip():
                 blocks.append(_text(block.text))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from typing import Any, Literal
 
 import msgspec
 
-from branchline.context.javascript import stringify
-from branchline.entries import Content, Image, Text, ToolResult, blocks_text
+from branchline.entries import Content, Image, Text, ToolResult, as_blocks, blocks_text, json_codec
 
 __all__ = [
     "IMAGES_SENTENCE",
@@ -31,7 +30,6 @@ __all__ = [
 NO_OUTPUT = "(no output)"
 IMAGES_SENTENCE = "Pictures from the tool results above:"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
 _NOT_PLAIN = re.compile("[^A-Za-z0-9_-]")
 
 
@@ -91,24 +89,37 @@ def replace_surrogates(text: str) -> str:
 
 
 def arguments_text(arguments: dict[str, Any]) -> str:
-    """Return the arguments of a call as JSON text, with lone surrogates replaced."""
-    text = stringify(arguments)
-    return _ESCAPED_SURROGATE.sub(r"\1\\ufffd", text) if "\\ud" in text else text
+    """Return the arguments of a call as JSON text that every provider accepts, with each number unchanged."""
+    return json_codec.dumps(clean_arguments(arguments)).decode()
 
 
 def clean_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call with lone surrogates replaced."""
-    text = stringify(arguments)
-    return arguments if "\\ud" not in text else json.loads(arguments_text(arguments))
+    """Return a copy of the arguments of a call with what JSON cannot hold replaced.
+
+    Lone surrogates become U+FFFD, numbers that are not finite null. All other values stay as they are.
+    """
+    return {replace_surrogates(str(key)): _clean(value) for key, value in arguments.items()}
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case str():
+            return replace_surrogates(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return clean_arguments(value)
+        case list() | tuple():
+            return [_clean(item) for item in value]
+        case _:
+            return value
 
 
 def parts(content: Content) -> list[Text | Image]:
     """Return the texts and images of some content, without blank texts and empty images."""
-    if isinstance(content, str):
-        content = (Text(text=content),)
     return [
         block
-        for block in content
+        for block in as_blocks(content)
         if (isinstance(block, Text) and block.text.strip()) or (isinstance(block, Image) and block.data)
     ]
 

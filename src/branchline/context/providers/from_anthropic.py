@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from branchline.context.providers.received import KnownCalls, number, object_of, plain, refuse, words
+from branchline.context.providers.received import (
+    KnownCalls,
+    call_arguments,
+    kept_whole,
+    number,
+    object_of,
+    plain,
+    refuse,
+    words,
+)
 from branchline.entries import (
     AssistantMessage,
     Block,
@@ -13,7 +22,6 @@ from branchline.entries import (
     Text,
     Thinking,
     ToolCall,
-    UnknownBlock,
     Usage,
     UserMessage,
 )
@@ -31,9 +39,12 @@ def from_anthropic(value: Any, *, provider: str = "anthropic") -> list[Message]:
 
     Accepts objects of the client library and plain dicts. An answer keeps its thinking blocks with their
     signatures, its model and its usage. One message can become several, because tool results are separate
-    messages in a session. Blocks of tools hosted by Anthropic are kept, but are not sent again.
+    messages in a session. An answer is never refused: blocks that a session has no form for, such as those of
+    tools hosted by Anthropic and all that are newer than branchline, are kept with all their fields. They are
+    not sent again.
 
-    Raises ValueError for other roles and blocks, documents, and images given by URL.
+    Raises InvalidMessage, a ValueError, for other roles, and for prompts and results with documents, images
+    given by URL or other blocks.
     """
     given = plain(value)
     calls = KnownCalls()
@@ -59,7 +70,7 @@ def _messages(fields: Fields, calls: KnownCalls, provider: str) -> list[Message]
 def _answer(fields: Fields, calls: KnownCalls, provider: str) -> AssistantMessage:
     raw = words(fields.get("stop_reason"))
     return AssistantMessage(
-        content=tuple(_answer_block(block, calls) for block in _blocks(fields.get("content"))),
+        content=tuple(_answer_block(block, calls) for block in _received(fields.get("content"))),
         api="anthropic-messages",
         provider=provider,
         model=words(fields.get("model")) or None,
@@ -70,26 +81,27 @@ def _answer(fields: Fields, calls: KnownCalls, provider: str) -> AssistantMessag
     )
 
 
-def _answer_block(block: Fields, calls: KnownCalls) -> Block:
-    match block.get("type"):
-        case "text":
-            return Text(text=words(block.get("text")))
-        case "thinking":
-            return Thinking(
-                thinking=words(block.get("thinking")),
-                thinking_signature=words(block.get("signature")) or None,
-            )
-        case "redacted_thinking":
-            return Thinking(thinking="", thinking_signature=words(block.get("data")), redacted=True)
-        case "tool_use":
-            name, call = words(block.get("name")), words(block.get("id"))
-            arguments = block.get("input")
+def _received(content: Any) -> list[Any]:
+    """Return the blocks of an answer, whatever they are."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content if isinstance(content, list) else [] if content is None else [content]
+
+
+def _answer_block(block: Any, calls: KnownCalls) -> Block:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return Text(text=text)
+        case {"type": "thinking", "thinking": str(thought)}:
+            return Thinking(thinking=thought, thinking_signature=words(block.get("signature")) or None)
+        case {"type": "redacted_thinking", "data": str(data)}:
+            return Thinking(thinking="", thinking_signature=data, redacted=True)
+        case {"type": "tool_use", "name": str(name)}:
+            call = words(block.get("id"))
             calls.add(call, call, name)
-            return ToolCall(id=call, name=name, arguments=arguments if isinstance(arguments, dict) else {})
-        case str(kind) if kind == "server_tool_use" or kind.endswith("_tool_result"):
-            return UnknownBlock(type=kind, fields=block)
-        case kind:
-            raise refuse(_NAME, f"an answer has no block of type {kind!r}")
+            return ToolCall(id=call, name=name, arguments=call_arguments(block.get("input")))
+        case _:
+            return kept_whole(block)
 
 
 def _prompt(content: Any, calls: KnownCalls) -> list[Message]:

@@ -13,10 +13,11 @@ import msgspec
 
 from branchline.context.providers.received import (
     KnownCalls,
+    call_arguments,
     data_image,
+    kept_whole,
     number,
     object_of,
-    parse_arguments,
     plain,
     refuse,
     words,
@@ -30,10 +31,10 @@ from branchline.entries import (
     Text,
     Thinking,
     ToolCall,
-    UnknownBlock,
     Usage,
     UserMessage,
 )
+from branchline.errors import InvalidMessage
 
 __all__ = ["from_openai"]
 
@@ -57,10 +58,12 @@ def from_openai(value: Any, *, provider: str = "openai") -> list[Message]:
 
     Accepts requests and responses of Chat Completions and of the Responses API, as objects of the client
     library or as plain dicts. An answer keeps its calls, reasoning, model and usage; the items of one
-    response become one message. Items of tools hosted by OpenAI are kept, but are not sent again.
+    response become one message. An answer is never refused: items and parts that a session has no form for,
+    such as those of tools hosted by OpenAI and all that are newer than branchline, are kept with all their
+    fields. They are not sent again.
 
-    Raises ValueError for anything else: other roles, parts and items, stream chunks, several choices, and
-    images given by URL.
+    Raises InvalidMessage, a ValueError, for anything else: other roles, stream chunks, several choices, and
+    prompts and results with images given by URL or other parts.
     """
     given = plain(value)
     reader = _Reader(provider)
@@ -83,7 +86,9 @@ class _Reader:
             raise refuse(_NAME, "it is one chunk of a stream; give it the whole response")
         if "choices" in fields:
             self._completion(fields)
-        elif fields.get("object") == "response" or isinstance(fields.get("output"), list):
+        elif fields.get("object") == "response" or (
+            "type" not in fields and isinstance(fields.get("output"), list)
+        ):
             self._response(fields)
         elif "role" in fields and not (fields.get("type") == "message" and fields["role"] == "assistant"):
             self._flush()
@@ -142,31 +147,37 @@ class _Reader:
             if thought := words(fields.get(field)):
                 blocks.append(Thinking(thinking=thought, thinking_signature=field))
                 break
-        blocks += _parts(fields.get("content")) if fields.get("content") is not None else ()
+        blocks += _received(fields.get("content"))
+        if isinstance(audio := fields.get("audio"), dict):
+            blocks.append(kept_whole({"type": "audio", "audio": audio}))
         if refusal := words(fields.get("refusal")):
             blocks.append(Text(text=refusal))
-        blocks += [
-            self._chat_call(object_of(call, "a tool call", _NAME)) for call in fields.get("tool_calls") or ()
-        ]
+        blocks += map(self._chat_call, _listed(fields.get("tool_calls")))
         if isinstance(single := fields.get("function_call"), dict):
             name = words(single.get("name"))
             blocks.append(self._call(f"call_{name}", f"call_{name}", name, single.get("arguments")))
         return AssistantMessage(content=tuple(blocks), api=_CHAT, provider=self._provider)
 
-    def _chat_call(self, call: Fields) -> ToolCall:
-        key = words(call.get("id"))
-        if isinstance(function := call.get("function"), dict):
-            return self._call(key, key, words(function.get("name")), function.get("arguments"))
-        if isinstance(custom := call.get("custom"), dict):
-            return self._call(key, key, words(custom.get("name")), {"input": custom.get("input")})
-        raise refuse(_NAME, f"a tool call of type {call.get('type')!r}")
+    def _chat_call(self, call: Any) -> Block:
+        match call:
+            case {"function": {"name": str(name)} as function}:
+                key = words(call.get("id"))
+                return self._call(key, key, name, function.get("arguments"))
+            case {"custom": {"name": str(name)} as custom}:
+                key = words(call.get("id"))
+                return self._call(key, key, name, {"input": custom.get("input")})
+            case _:
+                return kept_whole(call)
 
     # -- responses ------------------------------------------------------------------------------------
 
     def _response(self, fields: Fields) -> None:
         self._flush()
-        for item in fields.get("output") or ():
-            self._item(object_of(item, "an item", _NAME))
+        for item in _listed(fields.get("output")):
+            if isinstance(item, dict) and isinstance(item.get("type"), str):
+                self._item(item, answered=True)
+            else:
+                self._answer.append(kept_whole(item))
         details = fields.get("incomplete_details")
         raw = words(details.get("reason")) if isinstance(details, dict) else ""
         reason = _STOP.get(raw, "stop")
@@ -184,30 +195,30 @@ class _Reader:
             always=True,
         )
 
-    def _item(self, item: Fields) -> None:
+    def _item(self, item: Fields, *, answered: bool = False) -> None:
+        """Take one item, which may be a result of the caller's unless it is ``answered``."""
+        key, own, name = words(item.get("call_id")), words(item.get("id")), item.get("name")
         match item.get("type"):
             case "message":
-                self._answer += _signed(_parts(item.get("content")), words(item.get("id")))
+                self._answer += _signed(_received(item.get("content")), own)
             case "reasoning":
                 self._answer.append(_thought(item))
-            case "function_call" | "custom_tool_call" as kind:
-                key, own = words(item.get("call_id")), words(item.get("id"))
+            case "function_call" | "custom_tool_call" as kind if isinstance(name, str):
                 arguments = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
-                stored = f"{key}|{own}" if own else key
-                self._answer.append(self._call(key, stored, words(item.get("name")), arguments))
+                self._answer.append(self._call(key, f"{key}|{own}" if own else key, name, arguments))
             case "function_call_output" | "custom_tool_call_output":
                 self._flush()
                 output = item.get("output")
-                self._messages.append(self._calls.result(words(item.get("call_id")), _parts(output)))
-            case str(kind) if kind.endswith("_call"):
-                self._answer.append(UnknownBlock(type=kind, fields=item))
+                parts = tuple(_received(output)) if answered else _parts(output)
+                self._messages.append(self._calls.result(key, parts))
+            case str():
+                self._answer.append(kept_whole(item))
             case kind:
                 raise refuse(_NAME, f"an item of type {kind!r}")
 
     def _call(self, key: str, stored: str, name: str, arguments: Any) -> ToolCall:
         self._calls.add(key, stored, name)
-        values = arguments if isinstance(arguments, dict) else parse_arguments(words(arguments))
-        return ToolCall(id=stored, name=name, arguments=values)
+        return ToolCall(id=stored, name=name, arguments=call_arguments(arguments))
 
     def _flush(self, *, always: bool = False, **about: Any) -> None:
         """Combine the pending items of an answer into a message, if there are any."""
@@ -226,7 +237,25 @@ def _thought(item: Fields) -> Thinking:
     return Thinking(thinking="\n\n".join(summary), thinking_signature=json.dumps(kept, ensure_ascii=False))
 
 
-def _signed(parts: tuple[Text | Image, ...], item: str) -> list[Block]:
+def _received(content: Any) -> list[Block]:
+    """Return the blocks of an answer, whatever its parts are."""
+    if isinstance(content, str):
+        return [Text(text=content)]
+    found: list[Block] = []
+    for part in _listed(content):
+        try:
+            found.append(_part(object_of(part, "a part", _NAME)))
+        except InvalidMessage:
+            found.append(kept_whole(part))
+    return found
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list; anything else that was sent in its place is its only item."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _signed(parts: list[Block], item: str) -> list[Block]:
     signature = json.dumps({"v": 1, "id": item}) if item else None
     return [
         Text(text=part.text, text_signature=signature) if isinstance(part, Text) else part for part in parts
@@ -243,10 +272,10 @@ def _parts(content: Any) -> tuple[Text | Image, ...]:
 
 def _part(part: Fields) -> Text | Image:
     kind = part.get("type")
-    if kind in _TEXTS:
-        return Text(text=words(part.get("text")))
-    if kind == "refusal":
-        return Text(text=words(part.get("refusal")))
+    if kind in _TEXTS and isinstance(text := part.get("text"), str):
+        return Text(text=text)
+    if kind == "refusal" and isinstance(refusal := part.get("refusal"), str):
+        return Text(text=refusal)
     if kind in ("image_url", "input_image"):
         place = part.get("image_url")
         return data_image(words(place.get("url") if isinstance(place, dict) else place), _NAME)

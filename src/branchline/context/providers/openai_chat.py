@@ -24,7 +24,7 @@ from branchline.context.providers.common import (
 )
 from branchline.context.system_prompt import replay_system
 from branchline.context.tool_pairs import close_tool_calls
-from branchline.entries import AssistantMessage, Content, Image, Text, ToolCall, ToolResult, UserMessage
+from branchline.entries import AssistantMessage, Content, Image, Text, ToolResult, UserMessage, tool_calls
 
 __all__ = ["openai_chat"]
 
@@ -75,8 +75,7 @@ def _answer(message: AssistantMessage, ids: ProviderIds) -> Item | None:
             "type": "function",
             "function": {"name": plain_name(block.name), "arguments": arguments_text(block.arguments)},
         }
-        for block in message.content
-        if isinstance(block, ToolCall)
+        for block in tool_calls(message.content)
     ]
     if calls:
         return {"role": "assistant", "content": text or None, "tool_calls": calls}

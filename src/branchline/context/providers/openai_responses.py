@@ -23,7 +23,7 @@ from branchline.context.providers.common import (
 )
 from branchline.context.system_prompt import replay_system
 from branchline.context.tool_pairs import close_tool_calls
-from branchline.entries import AssistantMessage, Image, Text, ToolCall, ToolResult, UserMessage
+from branchline.entries import AssistantMessage, Image, Text, ToolCall, ToolResult, UserMessage, as_blocks
 
 __all__ = ["openai_responses"]
 
@@ -56,9 +56,8 @@ def openai_responses(context: Context) -> ProviderRequest:
 
 
 def _answer(message: AssistantMessage, ids: ProviderIds) -> list[Item]:
-    content = (Text(text=message.content),) if isinstance(message.content, str) else message.content
     items: list[Item] = []
-    for block in content:
+    for block in as_blocks(message.content):
         match block:
             case Text() if block.text.strip():
                 part = {"type": "output_text", "text": replace_surrogates(block.text), "annotations": []}

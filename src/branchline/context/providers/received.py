@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from branchline.entries import Image, Text, ToolResult
+from branchline.entries import Block, Image, ToolResult, UnknownBlock, json_codec
+from branchline.errors import InvalidMessage
 
 __all__ = [
     "INCOMPLETE",
     "KnownCalls",
+    "call_arguments",
     "data_image",
+    "kept_whole",
     "number",
     "object_of",
     "parse_arguments",
@@ -26,6 +30,7 @@ INCOMPLETE = "incomplete"
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[^,]*)?;base64,(.*)", re.DOTALL)
 _LONGEST = 60
+_DEEPEST = json_codec.DEEPEST - 10  # a call lies a few levels deep in its line
 
 
 def plain(value: Any) -> Any:
@@ -37,10 +42,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, Sequence):
         return [plain(item) for item in value]
     if callable(dump := getattr(value, "model_dump", None)):
-        return plain(dump(mode="json", by_alias=True))
+        # Only what the provider sent, without the defaults of the class that the client library chose; and
+        # without warnings, because a block that is newer than the library is no mistake.
+        return plain(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
     if hasattr(value, "__dict__") and not callable(value):
         return {key: plain(item) for key, item in vars(value).items() if not key.startswith("_")}
     return value
+
+
+def kept_whole(value: Any) -> UnknownBlock:
+    """Return a part of an answer that has no counterpart in a session, with all its fields."""
+    fields = value if isinstance(value, dict) else {"value": value}
+    return UnknownBlock(type=words(fields.get("type")), fields=fields)
 
 
 def object_of(value: Any, what: str, maker: str) -> dict[str, Any]:
@@ -50,9 +63,9 @@ def object_of(value: Any, what: str, maker: str) -> dict[str, Any]:
     raise refuse(maker, f"{what} has to be an object or a dict, not {shown(value)}")
 
 
-def refuse(maker: str, why: str) -> ValueError:
+def refuse(maker: str, why: str) -> InvalidMessage:
     """Return the error for unsupported input."""
-    return ValueError(f"{maker}() cannot take this: {why}")
+    return InvalidMessage(f"{maker}() cannot take this: {why}")
 
 
 def shown(value: Any) -> str:
@@ -69,13 +82,31 @@ def number(value: Any) -> int | float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-def parse_arguments(text: str) -> dict[str, Any]:
-    """Parse the arguments of a call; anything but a JSON object is kept as text."""
+def call_arguments(value: Any) -> dict[str, Any]:
+    """Return the arguments of a call, which providers send as an object or as JSON text."""
+    if isinstance(value, dict):
+        return value
+    return parse_arguments(value) if isinstance(value, str | None) else {INCOMPLETE: value}
+
+
+def parse_arguments(text: str | None) -> dict[str, Any]:
+    """Parse the arguments of a call; anything but a JSON object that can be stored unchanged is kept as text.
+
+    A number beyond the range of floats, or a value that is nested too deeply, could not be.
+    """
     try:
-        found = json.loads(text or "{}")
-    except ValueError:
+        found = json.loads(text or "{}", parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError):
         return {INCOMPLETE: text}
-    return found if isinstance(found, dict) else {INCOMPLETE: text}
+    fits = isinstance(found, dict) and not json_codec.is_deep([found], _DEEPEST)
+    return found if fits else {INCOMPLETE: text}
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits} is no finite number")
+    return value
 
 
 def data_image(url: str, maker: str) -> Image:
@@ -100,9 +131,7 @@ class KnownCalls:
     def add(self, provider_id: str, stored_id: str, name: str) -> None:
         self._calls[provider_id] = _Call(stored_id, name)
 
-    def result(
-        self, provider_id: str, content: tuple[Text | Image, ...], *, error: bool = False
-    ) -> ToolResult:
+    def result(self, provider_id: str, content: tuple[Block, ...], *, error: bool = False) -> ToolResult:
         """Return a tool result.
 
         Its tool name is empty if the call is unknown, and the session fills it in.

@@ -17,9 +17,9 @@ from branchline.entries import (
     Header,
     Message,
     MessageEntry,
-    Text,
     ToolResult,
     UserMessage,
+    as_blocks,
     blocks_text,
     json_codec,
 )
@@ -84,16 +84,11 @@ def _joined(before: AssistantMessage, after: AssistantMessage) -> AssistantMessa
     """Join consecutive thinking, text and calls into one answer."""
     return msgspec.structs.replace(
         before,
-        content=(*_blocks(before), *_blocks(after)),
+        content=(*as_blocks(before.content), *as_blocks(after.content)),
         model=after.model or before.model,
         usage=after.usage or before.usage,
         stop_reason=after.stop_reason,
     )
-
-
-def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
-    content = message.content
-    return (Text(text=content),) if isinstance(content, str) else content
 
 
 TRAITS = FormatTraits(

@@ -26,6 +26,7 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UnknownBlock,
+    as_blocks,
     json_codec,
 )
 from branchline.formats.json_values import dict_of, list_of, text_of
@@ -184,7 +185,7 @@ def _without_failures(messages: list[ContextMessage]) -> list[ContextMessage]:
 
 
 def _calls(message: AssistantMessage) -> set[str]:
-    return {call for block in message.content if (call := _call(block)) is not None}
+    return {call for block in as_blocks(message.content) if (call := _call(block)) is not None}
 
 
 def _call(block: Any) -> str | None:

@@ -12,7 +12,6 @@ from branchline.context import milliseconds
 from branchline.entries import (
     AssistantMessage,
     Block,
-    Content,
     Cost,
     Image,
     Message,
@@ -23,6 +22,7 @@ from branchline.entries import (
     UnknownBlock,
     Usage,
     UserMessage,
+    as_blocks,
 )
 from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields, typed_message
 from branchline.formats.go_json import time_text, utc_time
@@ -184,7 +184,7 @@ def plain(role: str, text: str, time: float | None) -> tuple[str, Fields]:
 
 
 def _user_data(message: UserMessage) -> Fields | None:
-    content = _blocks(message.content)
+    content = as_blocks(message.content)
     data: Fields = {}
     if content and isinstance(content[0], Text) and content[0].text:
         data["content"] = content[0].text
@@ -199,7 +199,7 @@ def _user_data(message: UserMessage) -> Fields | None:
 
 def _answer_data(message: AssistantMessage) -> Fields | None:
     blocks: list[Fields] = []
-    for block in _blocks(message.content):
+    for block in as_blocks(message.content):
         match block:
             case Text():
                 blocks.append({"text": block.text})
@@ -226,7 +226,7 @@ def _answer_data(message: AssistantMessage) -> Fields | None:
 
 
 def _result_data(message: ToolResult) -> Fields | None:
-    blocks = _written(_blocks(message.content))
+    blocks = _written(as_blocks(message.content))
     if blocks is None:
         return None
     return {
@@ -249,10 +249,6 @@ def _written(content: tuple[Block, ...]) -> list[Fields] | None:
             case _:
                 return None
     return blocks
-
-
-def _blocks(content: Content) -> tuple[Block, ...]:
-    return (Text(text=content),) if isinstance(content, str) else content
 
 
 def sorted_keys(value: Any) -> Any:

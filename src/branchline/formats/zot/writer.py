@@ -20,11 +20,11 @@ from branchline.entries import (
     MessageEntry,
     ModelChange,
     SessionInfo,
-    ToolCall,
     ToolResult,
     Usage,
     UsageEntry,
     UserMessage,
+    tool_calls,
 )
 from branchline.errors import NotSupported
 from branchline.formats.extra_fields import typed_message
@@ -150,8 +150,8 @@ class ZotWriter:
             raise self._refuse("block" if speaks else "message")
         self._rows.append(row)
         self._calls = {}
-        if isinstance(typed, AssistantMessage) and not isinstance(typed.content, str):
-            self._calls = {block.id: block.name for block in typed.content if isinstance(block, ToolCall)}
+        if isinstance(typed, AssistantMessage):
+            self._calls = {call.id: call.name for call in tool_calls(typed.content)}
 
     def _write_before_answer(self, answer: AssistantMessage) -> None:
         """Write the rows that zot writes before an answer: a model change and the usage so far."""

@@ -26,6 +26,7 @@ _OVERFLOW = re.compile(
     r"context[ _-]?(length|window|size)|prompt is too long|too many tokens|maximum context", re.IGNORECASE
 )
 _MAX_LENGTH = 500
+_FIRST_ERROR = 400
 
 
 def construction_error(name: str, problem: Exception) -> ModelError:
@@ -65,15 +66,14 @@ def request_error(name: str, problem: Exception, *, key_hint: str) -> ModelError
             return UnknownModel(f"the provider does not know {name}: {detail}")
         case theirs.ModelRequestRejectedError() | theirs.ModelHTTPError() if _OVERFLOW.search(detail):
             return ContextOverflow(f"the request is too long for {name}: {detail}")
-        case (
-            theirs.ModelUnavailableError()
-            | theirs.ModelServerError()
-            | theirs.ModelConnectionError()
-            | theirs.ModelRequestTimeout()
-        ):
+        case theirs.ModelRequestTimeout():
+            return NetworkFailure(f"{name} did not answer in time: {detail}", retry_after=problem.retry_after)
+        case theirs.ModelConnectionError():
             return NetworkFailure(f"{name} could not be reached: {detail}", retry_after=problem.retry_after)
+        case theirs.ModelUnavailableError() | theirs.ModelServerError():
+            return _answered_with_error(name, problem, detail)
         case theirs.ModelHTTPError() if problem.status_code >= 500 or problem.status_code == 408:
-            return NetworkFailure(f"{name} could not be reached: {detail}", retry_after=problem.retry_after)
+            return _answered_with_error(name, problem, detail)
         case (
             theirs.ModelRequestRejectedError()
             | theirs.ModelQuotaExceededError()
@@ -86,6 +86,18 @@ def request_error(name: str, problem: Exception, *, key_hint: str) -> ModelError
             return NetworkFailure(f"connection to {name} lost: {detail}")
         case _:
             return MalformedStream(f"{name} sent an invalid response ({type(problem).__name__}: {detail})")
+
+
+def _answered_with_error(name: str, problem: theirs.ModelAPIError, detail: str) -> NetworkFailure:
+    """Return the error for a server that was reached and could not do its work; it may later."""
+    answer = "an error of its server"
+    cause: BaseException | None = problem
+    while cause is not None:  # the client libraries know the status, under two names
+        status = getattr(cause, "status_code", getattr(cause, "code", None))
+        if isinstance(status, int) and status >= _FIRST_ERROR:
+            answer = f"error {status}"
+        cause = cause.__cause__
+    return NetworkFailure(f"{name} answered with {answer}: {detail}", retry_after=problem.retry_after)
 
 
 def _error_text(problem: Exception) -> str:

@@ -44,6 +44,7 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UserMessage,
+    as_blocks,
     blocks_text,
 )
 from branchline.models.protocol import Tool
@@ -100,8 +101,7 @@ class MessageEncoder:
         own = message.provider == self._provider and message.model == self._model
         system = self._system if own else None
         found: list[ModelResponsePart] = []
-        content = (Text(text=message.content),) if isinstance(message.content, str) else message.content
-        for block in content:
+        for block in as_blocks(message.content):
             match block:
                 case Text() if block.text.strip():
                     found.append(text_part(replace_surrogates(block.text), block, self._api, system))

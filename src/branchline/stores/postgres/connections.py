@@ -13,7 +13,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from branchline._version import install_extra
-from branchline.errors import BranchlineError, LockTimeout, LogError, NotSaved, NotSupported, ReadOnly
+from branchline.errors import (
+    BranchlineError,
+    LockTimeout,
+    LogError,
+    NotSaved,
+    NotSupported,
+    ReadOnly,
+    StoreClosed,
+)
 from branchline.stores.postgres.server import Server
 
 if TYPE_CHECKING:
@@ -78,11 +86,18 @@ class Connections:
         self.is_secured = False
         """Whether row-level security applies to this role, so that each transaction must set its tenant."""
         self._checked = False
+        self._closed = False
         self._pid = os.getpid()
 
     def close(self) -> None:
+        """Close the connections; those in use are closed after what they do now."""
+        self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         while self._idle:
-            self._idle.pop().close()
+            with contextlib.suppress(IndexError):  # another thread took it
+                self._idle.pop().close()
 
     def run(
         self,
@@ -157,6 +172,8 @@ class Connections:
     def take(self, doing: str) -> Iterator[Connection]:
         """Take a connection from the pool for a ``with`` block."""
         self._after_fork()
+        if self._closed:
+            raise StoreClosed(f"cannot {doing}: the store is closed")
         if not self._free.acquire(timeout=min(self._lock_timeout + _CONNECT_SECONDS, threading.TIMEOUT_MAX)):
             raise LockTimeout(
                 f"cannot {doing}: all {_MAX_CONNECTIONS} connections to {self.server.name} are in use"
@@ -182,6 +199,8 @@ class Connections:
             connection.close()
         else:
             self._idle.append(connection)
+            if self._closed:
+                self._close_idle()
 
     def _usable(self, doing: str) -> Connection:
         while True:

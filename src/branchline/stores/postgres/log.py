@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from branchline.errors import LockTimeout, LogError, LogGone, NotSaved, ReadOnly
+from branchline.errors import InvalidArgument, LockTimeout, LogError, LogGone, NotSaved, ReadOnly
 from branchline.log import Durability, TornTail
 from branchline.log.protocol import require_lines
 from branchline.log.tail import read_tail
@@ -64,7 +64,7 @@ class PostgresLog:
         is_complete: Callable[[bytes], bool],
     ) -> None:
         if durability not in ("fsync", "os"):
-            raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
+            raise InvalidArgument(f'durability is "fsync" or "os", not {durability!r}')
         self.name = f"{connections.server.name}#{key}"  # as in paths of sessions
         self.identity = (connections.server.name, number)
         self._connections = connections
@@ -82,7 +82,7 @@ class PostgresLog:
 
     def read(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0:
-            raise ValueError(f"cannot read {size} bytes at {offset}")
+            raise InvalidArgument(f"cannot read {size} bytes at {offset}")
         pieces = []
         while size > 0 and (piece := self._read(offset, min(size, _BLOCK))):
             pieces.append(piece)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from branchline.clock import SystemClock
-from branchline.errors import LogError, ReadOnly, SessionNotFound
+from branchline.errors import InvalidArgument, LogError, ReadOnly, SessionNotFound
 from branchline.log import Durability
 from branchline.log.protocol import require_lines
 from branchline.log.tail import is_complete_json
@@ -64,7 +64,7 @@ class PostgresStore(RowStore):
         is_complete: Callable[[bytes], bool] = is_complete_json,
     ) -> None:
         if lock_timeout < 0:
-            raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
+            raise InvalidArgument(f"a time limit cannot be negative: {lock_timeout}")
         driver()
         self.address = address
         self.server = parse_address(address)
@@ -84,7 +84,7 @@ class PostgresStore(RowStore):
         self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
     ) -> ScanResult:
         if limit is not None and limit < 0:
-            raise ValueError(f"a limit cannot be negative: {limit}")
+            raise InvalidArgument(f"a limit cannot be negative: {limit}")
         wanted, values = "tenant = %s AND store = %s AND state = 0", list[Any](self._scope)
         if after is not None:
             last = round(after[0] * 1000)
