@@ -13,12 +13,14 @@ import base64
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from branchline.entries import json_codec
 from branchline.formats.common.native_home import expanded
-from branchline.formats.log_index import LogIndex
 from branchline.formats.protocol import ExternalParts
+
+if TYPE_CHECKING:
+    from branchline.formats.log_index import LogIndex
 
 __all__ = ["BLOB_MARK", "Blobs", "agent_directory", "blob_directories", "fields_with_blobs", "with_blobs"]
 
@@ -28,7 +30,7 @@ _PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 
 
-class Blobs(ExternalParts[LogIndex]):
+class Blobs(ExternalParts["LogIndex"]):
     """Images in blobs as parts of entries."""
 
     mark = BLOB_MARK
