@@ -457,7 +457,7 @@ def test_without_the_extra_the_message_says_what_to_install(
 
     monkeypatch.setattr(page_assets, "find_spec", lambda name: None if name == "pygments" else object())
 
-    with pytest.raises(NotSupported, match=r"pages need pygments.*branchline\[html\]"):
+    with pytest.raises(NotSupported, match=r"pages need pygments from the extra html"):
         export(session, "page.html")
 
     assert os.listdir(world) == []

@@ -243,7 +243,7 @@ def test_the_numbers_of_a_call_are_sent_as_the_model_wrote_them(shape):
 def test_replacing_half_a_character_does_not_change_the_numbers_beside_it(shape):
     session = Session.in_memory("/tmp")
     session.append_message("go")
-    arguments = {"text": "\ud83d", "\udc00": 1.0, "id": 1894567890123456789, "none": [float("nan")]}
+    arguments = {"text": "\ud83d", "\udc00": 1.0, "id": 1894567890123456789}
     session.append_message(
         {
             "role": "assistant",
@@ -251,7 +251,7 @@ def test_replacing_half_a_character_does_not_change_the_numbers_beside_it(shape)
         }
     )
 
-    expected = {"text": "\ufffd", "\ufffd": 1.0, "id": 1894567890123456789, "none": [None]}
+    expected = {"text": "\ufffd", "\ufffd": 1.0, "id": 1894567890123456789}
     sent = json.loads(numbers_sent(shape(session.context())))
     assert sent == expected
     assert isinstance(sent["\ufffd"], float)

@@ -51,11 +51,11 @@ def test_a_file_of_the_older_store_opens_with_every_message():
         ("user", "list the files"),
         ("assistant", ""),
         ("toolResult", "a.txt\nb.txt"),
-        ("assistant", ""),
         ("assistant", "Two files: a.txt and b.txt."),
+        ("assistant", ""),
         ("user", "thanks"),
     ]
-    _system, _user, calling, result, unanswered, answer, _last = [
+    _system, _user, calling, result, answer, unanswered, _last = [
         item.message for item in session.context().messages
     ]
     assert isinstance(calling, AssistantMessage)

@@ -157,9 +157,11 @@ def _sample_files() -> dict[str, list[Path]]:
         **{name: sorted((CORPUS / name).rglob("*.jsonl")) for name in ("qwen", "copilot", "kimi")},
         "gemini": sorted((CORPUS / "gemini").rglob("session-*.json*")),
         "vibe": [CORPUS / "vibe" / "joined.jsonl"],  # its files as the lines that they are read as
-        "cline": [
-            *(CORPUS / "cline").rglob("[0-9]*.messages.json"),
-            *(CORPUS / "cline").rglob("api_conversation_history.json"),
+        "cline": [  # trials change a line, so only documents on one line
+            path
+            for name in ("[0-9]*.messages.json", "api_conversation_history.json")
+            for path in sorted((CORPUS / "cline").rglob(name))
+            if path.read_bytes().count(b"\n") <= 1
         ],
     }  # fmt: skip
 

@@ -43,8 +43,9 @@ def test_a_session_is_listed_from_its_first_entry_on():
 
         assert not session.is_draft
         assert [found.key for found in store.scan().found] == [session.key]
+        path = session.path()
     assert SessionLibrary(store).drafts() == []
-    assert SessionLibrary(store).open(session.id).path() == session.path()
+    assert SessionLibrary(store).open(session.id).path() == path
 
 
 def test_a_fork_is_a_log_too():
