@@ -7,9 +7,9 @@ import sqlite3
 
 import pytest
 
-from branchline import LogError, NotSupported, SessionLibrary
+from branchline import BranchlineError, LogError, NotSupported, SessionLibrary
 from branchline.actions.check import check_file, check_library
-from branchline.actions.repair import repair
+from branchline.actions.repair import repair, restore_lost
 from branchline.stores import open_store
 from branchline.stores.sqlite import SqliteStore
 
@@ -67,6 +67,25 @@ def test_a_check_reads_the_rows_and_a_repair_takes_appends(path, what):
         assert len(session.path()) == before + 1 >= 4
 
 
+@pytest.mark.parametrize("what", ["last row gone", "size too large", "size too small", "size 0"])
+def test_an_append_to_rows_that_do_not_fit_the_session_writes_nothing(path, what):
+    execute(path, DAMAGE[what])
+    before = rows(path)
+
+    with SessionLibrary(path) as library, library.open("s0") as session, pytest.raises(BranchlineError):
+        session.append_message("goes on")
+
+    assert rows(path) == before
+
+
+def rows(path):
+    connection = sqlite3.connect(path)
+    found = connection.execute("SELECT at, data FROM line").fetchall()
+    found += connection.execute("SELECT id, size, torn FROM session").fetchall()
+    connection.close()
+    return found
+
+
 def test_every_bit_of_a_stored_line_counts(path):
     store = open_store(str(path))
     with store.snapshot("s1") as read:
@@ -92,6 +111,13 @@ def test_lines_without_a_session_and_broken_pages_are_reported(path):
 
     assert bad.path == str(path)
     assert "9 lines belong to session number 2, which does not exist" in bad.problem
+    assert restore_lost(path) == (f"{path}#lost-2",)
+    assert {report.status for report in check_library(SessionLibrary(path))} == {"clean"}
+    with SessionLibrary(path) as library, library.open("lost-2") as session:
+        session.append_message("goes on")
+        assert len(session.path()) == 9
+    assert restore_lost(path) == ()
+    assert restore_lost(path.with_name("absent.db")) is None
     execute(path, "PRAGMA writable_schema = 1", "UPDATE sqlite_master SET rootpage = 2 WHERE name = 'tree'")
     assert len([one for one in check_library(SessionLibrary(path)) if not one.is_sound]) > 1
 

@@ -80,6 +80,10 @@ class CheckedStore(Protocol):
         """Return what is wrong beside single sessions."""
         ...
 
+    def restore_lost(self) -> list[str]:
+        """Make lines without a session sessions again; return their keys."""
+        ...
+
 
 def checksum(row: LogRow) -> int:
     """Return a checksum of a row and its place; it is stored outside of the bytes."""

@@ -285,21 +285,35 @@ class SqliteStore(RowStore):
             for (text,) in connection.execute("PRAGMA quick_check(20)"):
                 if text != "ok":
                     problems += str(text).splitlines()
-            at = 0
-            while (row := _one(connection, "SELECT min(at) FROM line WHERE at >= ?", at)) and row[
-                0
-            ] is not None:
-                number = row[0] >> _OFFSET_BITS
-                if _one(connection, "SELECT 1 FROM session WHERE id = ?", number) is None:
-                    lost = "SELECT count(*) FROM line WHERE at >= ? AND at < ?"
-                    (count,) = connection.execute(
-                        lost, (number << _OFFSET_BITS, number + 1 << _OFFSET_BITS)
-                    ).fetchone()
-                    problems.append(
-                        f"{count:,} lines belong to session number {number}, which does not exist"
-                    )
-                at = number + 1 << _OFFSET_BITS
+            for number in _lost(connection):
+                base = number << _OFFSET_BITS
+                count = "SELECT count(*) FROM line WHERE at >= ? AND at < ?"
+                (lines,) = connection.execute(count, (base, base + _MAX_LOG)).fetchone()
+                problems.append(
+                    f"{lines:,} lines belong to session number {number}, which does not exist; "
+                    f"`branchline repair {self.name}` makes them a session again"
+                )
         return problems
+
+    def restore_lost(self) -> list[str]:
+        """Make lines without a session sessions again, named ``lost-NUMBER``; return their keys."""
+        made = []
+        with self.writing(f"repair {self.name}") as connection:
+            for number in _lost(connection):
+                base, key = number << _OFFSET_BITS, f"lost-{number}"
+                while _one(connection, "SELECT 1 FROM session WHERE key = ? AND state < 2", key) is not None:
+                    key += "-"
+                start, data = connection.execute(
+                    "SELECT at - ?, CAST(data AS BLOB) FROM line WHERE at < ? ORDER BY at DESC LIMIT 1",
+                    (base, base + _MAX_LOG),
+                ).fetchone()
+                connection.execute(
+                    "INSERT INTO session (id, key, state, size, torn, modified) VALUES (?, ?, ?, ?, ?, ?)",
+                    (number, key, _LOG, start + len(data), not data.endswith(b"\n"), _now()),
+                )
+                connection.execute("DELETE FROM tree WHERE session = ?", (number,))
+                made.append(key)
+        return made
 
     # -- for logs -------------------------------------------------------------------------------------
 
@@ -561,7 +575,9 @@ class SqliteLog:
         select = "SELECT covered, body FROM tree WHERE session = ?"
         with self._store.reading(f"read {self.name}") as connection:
             row = _one(connection, select, self._number)
-        return None if row is None else (row[0], row[1])
+        if row is None or not (isinstance(row[0], int) and isinstance(row[1], bytes)):
+            return None  # broken pages can give any values
+        return row[0], row[1]
 
     def save_index(self, covered: int, index: bytes) -> None:
         with self._store.writing(f"keep the index of {self.name}", "os") as connection:
@@ -624,6 +640,14 @@ class SqliteLog:
         values = (len(data), time.time_ns() // 1_000_000, self._number, expected)
         if not connection.execute(update, values).rowcount:
             return False
+        base = self._number << _OFFSET_BITS
+        last = "SELECT at + length(data) FROM line WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT 1"
+        row = _one(connection, last, base, base + _MAX_LOG)
+        if (end := row[0] - base if row else 0) != expected:
+            raise LogError(
+                f"cannot append to {self.name}: its lines end at byte {end:,}, not at {expected:,}, so the "
+                "database is damaged; `branchline repair` writes a copy that takes appends"
+            )
         insert_rows(connection, self._number, rows_of(data, expected))
         return True
 
@@ -692,6 +716,18 @@ def _delete(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("DELETE FROM line WHERE at >= ? AND at < ?", (base, base + _MAX_LOG))
     connection.execute("DELETE FROM tree WHERE session = ?", (number,))
     connection.execute("DELETE FROM session WHERE id = ?", (number,))
+
+
+def _lost(connection: sqlite3.Connection) -> Iterator[int]:
+    """Yield the numbers of sessions that have lines, but no row of their own."""
+    at = 0
+    while (
+        first := connection.execute("SELECT min(at) FROM line WHERE at >= ?", (at,)).fetchone()[0]
+    ) is not None:
+        number = first >> _OFFSET_BITS
+        if _one(connection, "SELECT 1 FROM session WHERE id = ?", number) is None:
+            yield number
+        at = number + 1 << _OFFSET_BITS
 
 
 def _one(connection: sqlite3.Connection, statement: str, *values: object) -> tuple[Any, ...] | None:

@@ -30,12 +30,14 @@ from branchline.stores import (
     absolute_path,
     address_in,
     addressed_store,
+    is_address,
     open_log,
 )
-from branchline.stores.rows import CheckedRows
+from branchline.stores.address import own_store
+from branchline.stores.rows import CheckedRows, CheckedStore
 from branchline.tree import Finding, severity
 
-__all__ = ["RepairReport", "RepairResult", "repair"]
+__all__ = ["RepairReport", "RepairResult", "repair", "restore_lost"]
 
 
 class RepairReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,19 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
         result=result,
         left=left if needed else damage,
     )
+
+
+def restore_lost(path: str | os.PathLike[str]) -> tuple[str, ...] | None:
+    """Make lines of a database that belong to no session sessions again; return their addresses.
+
+    The lines stay as they are. Returns None for anything but a database file of branchline.
+    """
+    path = absolute_path(path)
+    if not os.path.isfile(path) or not is_address(path):
+        return None
+    with contextlib.closing(own_store(path)) as store:
+        lost = store.restore_lost() if isinstance(store, CheckedStore) else []
+        return tuple(f"{store.name}#{key}" for key in lost)
 
 
 def _database(path: str, address: SessionAddress) -> LoadStore:

@@ -34,12 +34,16 @@ def repair_command(out: Output, session: str, directory: str | None, output: str
 
     The old session is unchanged. The new one has every readable entry, byte for byte except for guessed
     links. Unreadable bytes are kept in a separate file, .unreadable.txt; those of a session in a database
-    stay in the old session.
+    stay in the old session. With a database file, lines that belong to no session are made a session again.
     """
-    from branchline.actions.repair import repair
+    from branchline.actions.repair import repair, restore_lost
 
+    path = resolve_path(session, directory)
+    if (lost := restore_lost(path)) is not None:
+        _print_lost(out, path, lost)
+        return
     with existing_file(" and is left unchanged; choose a file with -o"):
-        report = repair(resolve_path(session, directory), output=output)
+        report = repair(path, output=output)
     if out.json:
         out.result("repair", _fields(report))
     elif report.output is None:
@@ -49,6 +53,16 @@ def repair_command(out: Output, session: str, directory: str | None, output: str
         _print(out, report)
     for finding in report.left:
         remark(f"left, line {finding.line}: {finding.kind}: {finding.message}")
+
+
+def _print_lost(out: Output, path: str, lost: tuple[str, ...]) -> None:
+    if out.json:
+        out.result("repair", {"path": path, "lost": list(lost)})
+        return
+    for address in lost:
+        out.line(f"{address} is a session again")
+    if not lost:
+        out.line(f"every line in {path} belongs to a session; `branchline repair {path}#SESSION` repairs one")
 
 
 def _print(out: Output, report: RepairReport) -> None:
