@@ -3,7 +3,7 @@
 // "head", and what the browser made of that part of the file must be the same document.
 import { unpacked } from "./packed.js";
 
-const CHANGED = "This page was changed after it was exported, or a part of it is missing: do not rely on what it says. An extension of this browser may have changed it, too; branchline import FILE checks the file itself.";
+const CHANGED = "This page was changed after it was exported, or a part of it is missing. If only an extension of this browser changed it, branchline check FILE finds the file unchanged.";
 
 // What is on the page while its script runs for the first time, before anything here changes it.
 export function parsedPage() {
@@ -13,10 +13,13 @@ export function parsedPage() {
 // Say below "Where this comes from" that the page is unchanged, or above the conversation that it is not.
 export async function checkPage(parsed) {
   while (document.readyState === "loading") await new Promise((next) => setTimeout(next, 50));
+  if (!globalThis.DecompressionStream) return;
   let unchanged = false;
   try { unchanged = await isUnchanged(parsed); } catch { /* a part is missing or damaged */ }
   document.documentElement.dataset.checked = unchanged ? "unchanged" : "changed";
-  if (unchanged) { document.querySelector("#page-check").textContent = "none: the page matches its digest"; return; }
+  const result = document.querySelector("#page-check");
+  if (result) result.textContent = unchanged ? "none: the page matches its digest" : "found: see above the conversation";
+  if (unchanged) return;
   const said = document.createElement("p"); said.className = "changed-page"; said.setAttribute("role", "alert"); said.textContent = CHANGED;
   (document.querySelector("#main > *") ?? document.body).prepend(said);
 }
