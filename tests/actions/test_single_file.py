@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from branchline import Session, SessionLibrary
+from branchline.actions.check import check_file
 from branchline.actions.export import Choices, ExportRequest, export
 from branchline.actions.import_ import import_file
 from branchline.actions.review import review
@@ -25,6 +26,7 @@ from branchline.views.html.single_page import packed_frames, page_provenance
 from formats.database_kit import goose_database, llm_database, opencode_database
 from secret_kinds import KINDS
 from support import CORPUS
+from web.forged import PLACES, chunk, forged, packed, sealed
 from web.kit import Viewer
 
 NOT_SESSIONS = {
@@ -118,7 +120,7 @@ def test_files_that_are_not_those_of_the_session_are_never_written(damage: str, 
         other = "planted.sh" if damage == "planted" else "../" + name
         assert f'"name":"{name}"' in page
         page = page.replace(f'"name":"{name}"', f'"name":"{other}"')
-    (world / "page.html").write_text(page, encoding="utf-8")
+    (world / "page.html").write_text(sealed(page), encoding="utf-8")
 
     with pytest.raises(NotASession):
         import_file("page.html", directory="copies")
@@ -202,33 +204,83 @@ def test_a_redacted_page_has_the_same_ids_and_tree(session: Session) -> None:
     assert known.redacted == {"github-token": 1}
 
 
-def chunk(page: str, number: int = 0) -> tuple[str, bytes]:
-    found = re.search(rf'id="chunk-{number}">([^<]*)<', page)
-    assert found is not None
-    return found[1], gzip.decompress(base64.b64decode(found[1]))
-
-
+@pytest.mark.parametrize("knows_the_digest", [False, True])
 @pytest.mark.parametrize("damage", ["text", "lost chunk", "base64", "other page", "cut"])
-def test_a_changed_page_is_refused(damage: str, session: Session, world: Path) -> None:
+def test_a_damaged_page_is_refused(
+    damage: str, knows_the_digest: bool, session: Session, world: Path
+) -> None:
     export(session, "page.html")
     page = (world / "page.html").read_text(encoding="utf-8")
-    packed, content = chunk(page)
+    element, content = chunk(page)
     match damage:
         case "text":
-            changed = gzip.compress(content.replace(b"How do I start?", b"How do I stop??"))
-            page = page.replace(packed, base64.b64encode(changed).decode())
+            page = page.replace(element, packed(content.replace(b"How do I start?", b"How do I stop??")))
         case "lost chunk":
             page = page.replace('id="chunk-0"', 'id="chunk-9"')
         case "base64":
-            page = page.replace(packed, packed[:-40] + "!!!!" + packed[-36:])
+            page = page.replace(element, element[:-40] + "!!!!" + element[-36:])
         case "other page":
             page = "<!doctype html><title>x</title><p>not ours"
         case "cut":
             page = page[: page.index('id="chunk-0"') + 200]
-    (world / "page.html").write_text(page, encoding="utf-8")
+    (world / "page.html").write_text(sealed(page) if knows_the_digest else page, encoding="utf-8")
 
     with pytest.raises(NotASession, match="cannot open "):
         Session.open("page.html")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_page_that_shows_something_else_is_refused_by_every_reader(
+    place: str, session: Session, world: Path
+) -> None:
+    export(session, "page.html")
+    page = (world / "page.html").read_text(encoding="utf-8")
+    changed = forged(page, place)
+    assert changed != page
+    (world / "page.html").write_text(changed, encoding="utf-8")
+
+    with pytest.raises(NotASession, match="was changed after it was exported, or is incomplete"):
+        Session.open("page.html")
+    with pytest.raises(NotASession, match="was changed"):
+        import_file("page.html", directory="copies")
+    assert not os.path.exists("copies")
+    assert check_file("page.html").status == "damaged"
+    for command in (["show"], ["tree"], ["import"], ["check"], ["convert", "--to", "pi"]):
+        done = CliRunner().invoke(cli, [command[0], "page.html", *command[1:]])
+        assert done.exit_code != 0, command
+        assert "was changed" in done.output, command
+    done = CliRunner().invoke(cli, ["inspect", "page.html", "--json"])
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert "was changed" in finding["message"]
+
+
+def test_converted_line_ends_are_no_change(session: Session, world: Path) -> None:
+    export(session, "page.html", ExportRequest(redact=False))
+    page = (world / "page.html").read_bytes()
+    (world / "page.html").write_bytes(page.replace(b"\n", b"\r\n") + b"\r\n")
+
+    done = import_file("page.html", directory="copies")
+
+    assert Path(done.path).read_bytes() == Path(str(session.file)).read_bytes()
+    assert not done.unchecked
+
+
+def test_a_page_of_an_earlier_release_is_imported_and_said_to_be_unchecked(
+    session: Session, world: Path
+) -> None:
+    export(session, "page.html")
+    page = forged((world / "page.html").read_text(encoding="utf-8"), "no digest")
+    (world / "page.html").write_text(page.replace(',"digest":true', ""), encoding="utf-8")
+
+    done = CliRunner().invoke(cli, ["import", "page.html", "--dir", "copies"])
+
+    assert done.exit_code == 0
+    assert "not checked whether it was changed" in done.stderr
+    report = check_file("page.html")
+    assert [finding.kind for finding in report.findings] == ["no-checksum"]
+    assert report.is_sound
+    with Session.open("page.html") as again:
+        assert again.index.keys == session.index.keys
 
 
 def everything_in(data: bytes) -> str:
@@ -457,7 +509,7 @@ def test_without_the_extra_the_message_says_what_to_install(
 
     monkeypatch.setattr(page_assets, "find_spec", lambda name: None if name == "pygments" else object())
 
-    with pytest.raises(NotSupported, match=r"pages need pygments from the extra html"):
+    with pytest.raises(NotSupported, match="pages need pygments from the extra html"):
         export(session, "page.html")
 
     assert os.listdir(world) == []

@@ -401,3 +401,138 @@ def test_without_shared_workers_a_hidden_tab_keeps_no_connection_and_catches_up(
             tab.evaluate("hide(false)")
             shown(tab, f"Once more hidden {number}")
             tab.evaluate("hide(true)")
+
+
+# -- a file that vanishes, or is written anew -------------------------------------------------------------
+
+
+def first_session(page: Page, viewer: Running) -> Path:
+    """Open the first session of the list; return its file."""
+    page.wait("document.querySelector('.row')")
+    title = page.text_content(".row .title")
+    page.goto(page.evaluate("document.querySelector('.row').href"))
+    page.wait("document.documentElement.dataset.ready")
+    return next(path for path in session_files(viewer) if f'"{title}"' in path.read_text())
+
+
+def test_a_session_whose_file_is_deleted_says_so_at_once_and_when_it_is_loaded_again(
+    browser: Browser, many: Running
+) -> None:
+    with browser.open(many.address, ready=False) as page:
+        file = first_session(page, many)
+        content, address = file.read_bytes(), page.url
+        file.unlink()
+        page.wait("document.querySelector('#told').textContent.includes('was deleted or moved')")
+
+        assert page.is_visible("#told")
+        assert not page.is_visible("#news")
+        assert "Question" in page.text_content("#path")  # what was read stays
+        assert str(file.parent) not in page.text_content("#told")
+        page.goto(address)
+        page.wait("document.querySelector('#path .problem')?.textContent.includes('was deleted or moved')")
+
+        file.write_bytes(content)
+        page.goto(address)
+        page.wait("document.querySelector('#path')?.textContent.includes('Question')")
+
+
+def test_a_file_that_comes_back_or_is_written_anew_is_read_again_and_announced(
+    browser: Browser, many: Running
+) -> None:
+    with browser.open(many.address, ready=False) as page:
+        file = first_session(page, many)
+        content = file.read_bytes()
+        other = content.replace(b"Answer", b"Reply, quite another one,")
+        rewritten = "document.querySelector('#told')?.textContent.includes('was rewritten')"
+
+        file.unlink()
+        page.wait("document.querySelector('#told').textContent.includes('was deleted or moved')")
+        file.write_bytes(other)
+        page.wait(f"{rewritten} && document.querySelector('#path').textContent.includes('quite another one')")
+        page.click("#told button")
+        assert not page.is_visible("#told")
+
+        with file.open("r+b") as opened:  # in place, in two steps, and shorter
+            opened.truncate(0)
+            page.wait_for_timeout(300)
+            opened.write(content.rstrip(b"\n").rpartition(b"\n")[0] + b"\n")
+        page.wait(
+            f"{rewritten} && !document.querySelector('#path').textContent.includes('quite another')", 20
+        )
+        assert "Question" in page.text_content("#path")
+        page.errors[:] = []
+
+
+# -- small things -----------------------------------------------------------------------------------------
+
+
+def test_a_list_whose_viewer_ended_says_so_and_goes_on_when_it_is_back(
+    browser: Browser, many: Running
+) -> None:
+    with browser.open(many.address, ready=False) as page:
+        page.wait("document.querySelector('.row')")
+        page.context.set_offline(True)
+        page.click("[data-sort=title]")
+        page.wait("!document.querySelector('#problem').hidden")
+
+        assert "The viewer does not answer" in page.text_content("#problem")
+        assert "8 sessions" in page.text_content("#tally")
+        page.context.set_offline(False)
+        page.wait(
+            "document.querySelector('#problem').hidden && document.querySelectorAll('.row').length === 8"
+        )
+
+
+def test_s_leads_to_all_sessions_from_every_page(page: Page, address: str) -> None:
+    for place in places(page)[2:]:
+        page.goto(address + place)
+        page.wait("document.readyState === 'complete' && document.querySelector('main')")
+        page.wait("!document.querySelector('#path') || document.documentElement.dataset.ready")
+        page.keyboard.press("s")
+        page.wait("document.querySelector('#rows')")
+    page.errors[:] = [error for error in page.errors if "404" not in error]  # the unknown session
+
+
+def test_a_fork_is_linked(page: Page) -> None:
+    lamp(page)
+    page.keyboard.press("e")
+    page.click("[data-change=fork] button")
+    page.wait("document.querySelector('#change-problem a')")
+
+    assert page.evaluate("document.activeElement.matches('#change-problem a')")
+    page.keyboard.press("Enter")
+    page.wait("document.documentElement.dataset.ready === 'yes' && !document.querySelector('#change')?.open")
+    assert "Why is the lamp dark?" in page.text_content("#path")
+    page.goto(page.url.rpartition("/s/")[0])
+
+
+def test_the_focus_is_on_the_result_that_was_opened(page: Page) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("brass")
+    page.wait("document.querySelector('.hit mark')")
+    page.keyboard.press("Enter")
+    page.wait("document.documentElement.dataset.ready === 'yes' && document.querySelector('#path article')")
+
+    focused = page.wait("document.activeElement.closest('#path') && document.activeElement.textContent")
+    assert "brass" in focused
+    page.wait("document.querySelector('#find').value === 'brass'")
+
+
+def test_an_empty_folder_is_not_said_to_be_an_empty_search(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "sessions" / "below").mkdir(parents=True)
+    with Session.create(tmp_path, directory=tmp_path / "sessions" / "below") as session:
+        session.append_message("Question")
+        session.append_message(answer("Answer"))
+    with (
+        running(SessionLibrary(tmp_path / "sessions")) as viewer,
+        browser.open(viewer.address, ready=False) as page,
+    ):
+        page.wait("document.querySelector('#empty') && !document.querySelector('#empty').hidden")
+        assert "No sessions here" in page.text_content("#empty")
+        assert "sub-folders" in page.text_content("#empty")
+        page.keyboard.press("/")
+        page.keyboard.type("words")
+        page.wait("document.querySelector('#empty').textContent.includes('Nothing found')")

@@ -14,6 +14,7 @@ from branchline.views.html import markup
 from branchline.views.html import prose as prose_module
 from interop import peers
 from web.browser import Browser, chromium
+from web.forged import PLACES, forged, sealed
 from web.hostile import hostile_session, message, write_session
 
 
@@ -198,6 +199,67 @@ def test_printing_has_the_whole_path_and_no_controls(browser, branched):
         page.evaluate("dispatchEvent(new Event('afterprint'))")
 
 
+# -- pages that were changed ------------------------------------------------------------------------------
+
+CHECKED = "document.documentElement.dataset.checked"
+
+
+@pytest.mark.parametrize("page_of", ["branched", "long"])
+def test_a_page_says_quietly_that_it_is_unchanged(browser, page_of, request):
+    with browser.open(request.getfixturevalue(page_of)) as page:
+        assert page.wait(CHECKED, 60) == "unchanged"
+        assert page.text_content("#page-check") == "none: the page matches its digest"
+        assert page.query_selector(".changed-page") is None
+        assert page.errors == []
+
+
+# The script of a page cannot tell what its own text is, and without one it says nothing.
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "script"])
+def test_a_page_that_was_changed_says_so(browser, branched, folder, place):
+    page_text = branched.read_text(encoding="utf-8")
+    words = {"piece": "tide", "skeleton": "tide", "first part": "tide"}.get(place, "")
+    path = folder / "changed.html"
+    path.write_text(forged(page_text, place, words), encoding="utf-8")
+
+    with browser.open(path) as page:
+        assert page.wait(CHECKED, 60) == "changed"
+        assert page.is_visible(".changed-page")
+        assert "was changed after it was exported" in page.text_content(".changed-page")
+        assert "none" not in page.text_content("#page-check")
+
+
+def test_a_digest_is_no_signature(browser, branched, folder):
+    """As the guide says: changing the digest, too, is not noticed, except where the copy of the text differs."""
+    page_text = branched.read_text(encoding="utf-8")
+    path = folder / "resealed.html"
+
+    path.write_text(sealed(forged(page_text, "piece", "tide")), encoding="utf-8")
+    with browser.open(path) as page:
+        assert page.wait(CHECKED, 60) == "unchanged"
+
+
+def test_converted_line_ends_and_extensions_that_append_a_host_are_no_change(browser, branched, folder):
+    path = folder / "crlf.html"
+    path.write_bytes(branched.read_bytes().replace(b"\n", b"\r\n"))
+
+    with browser.open("about:blank", ready=False) as page:
+        page.add_init_script(
+            "addEventListener('DOMContentLoaded', () => document.body.append(document.createElement('x-host')))"
+        )
+        page.goto(path.as_uri())
+        assert page.wait(CHECKED, 60) == "unchanged"
+
+
+def test_a_page_that_ends_early_says_so_and_shows_what_it_has(browser, long, folder):
+    text = long.read_text(encoding="utf-8")
+    path = folder / "cut.html"
+    path.write_text(text[: text.index('id="chunk-1"') + 2000], encoding="utf-8")
+
+    with browser.open(path) as page:
+        assert page.wait(CHECKED, 60) == "changed"
+        assert "Prompt 3" in page.text_content("#path")
+
+
 # -- hostile text -----------------------------------------------------------------------------------------
 
 
@@ -244,3 +306,22 @@ def test_the_policy_alone_stops_hostile_markup(browser, folder, monkeypatch):
         assert page.evaluate("globalThis.pwned") is None
         assert page.title() != "pwned"
         assert page.finished == [path.as_uri()]  # others were tried, and blocked
+
+
+@pytest.mark.parametrize("navigates", [False, True])
+def test_the_policy_alone_does_not_stop_a_navigation(browser, folder, monkeypatch, navigates):
+    """A `meta refresh` leads away where the browser has no Navigation API with which the page can refuse it."""
+    monkeypatch.setattr(markup, "_escaped", lambda text: text)
+    monkeypatch.setattr(prose_module, "_rendered", markup.Html)
+    refresh = '<meta http-equiv="refresh" content="0; url=http://evil.invalid/gone">'
+    source = write_session(folder / "refresh.jsonl", [message("user", refresh)])
+    path = exported(source, folder / "refresh.html", redact=False)
+
+    with browser.open("about:blank", ready=False) as page:
+        page.page.route("http://evil.invalid/**", lambda route: route.fulfill(body="elsewhere"))
+        if navigates:
+            page.add_init_script("delete globalThis.navigation")
+        page.goto(path.as_uri(), wait_until="commit")
+        page.wait_for_timeout(1500)
+
+        assert (page.url == "http://evil.invalid/gone") == navigates

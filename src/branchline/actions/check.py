@@ -36,6 +36,7 @@ from branchline.stores import (
 )
 from branchline.stores.protocol import SizedContent
 from branchline.stores.rows import CheckedRows, CheckedStore
+from branchline.stores.sources import is_page, page_is_checked
 from branchline.stores.whole_sessions import assembled_content
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
@@ -156,6 +157,13 @@ def stored_findings(log: Content, transcript: EntryLog) -> list[Finding]:
     return found
 
 
+def _page_findings(path: str) -> Iterator[Finding]:
+    """Report a page of an earlier release; one that was changed cannot be opened."""
+    if is_page(path) and not page_is_checked(path):
+        message = "this page has no digest, so changes of what it shows cannot be noticed"
+        yield Finding(kind="no-checksum", message=message)
+
+
 def _links(transcript: EntryLog) -> tuple[list[str], list[str | None]]:
     tree = transcript.tree
     return list(tree.keys), [tree.parent(key) for key in tree.keys]
@@ -242,7 +250,7 @@ def _checked(
 
     Lines and offsets of findings refer to this log alone, so it is not checked together with the others.
     """
-    findings = [*check_log(transcript), *stored_findings(content, transcript)]
+    findings = [*check_log(transcript), *stored_findings(content, transcript), *_page_findings(path)]
     splitting = transcript.format.splitting
     if splitting is None or not splitting.has_external_prefix(transcript.bytes_between(0, _HEAD)):
         return _report(path, transcript, findings, head, seal)

@@ -22,7 +22,7 @@ from branchline.session import Session
 from branchline.session.ids import check_session_id
 from branchline.stores import FilesStore, LoadStore, check_key, is_address, shared_store
 from branchline.stores.original_files import require_same_lines
-from branchline.stores.sources import is_page, page_files
+from branchline.stores.sources import is_page, page_files, page_is_checked
 
 __all__ = ["ImportResult", "import_file", "import_into"]
 
@@ -44,6 +44,8 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The number of findings in the source; damage is copied too."""
     added: int = 0
     """Bytes that are in other files of the session, and were copied from there."""
+    unchecked: bool = False
+    """The source is a page of an earlier release, which has no digest that would show changes."""
 
 
 def import_file(
@@ -170,6 +172,7 @@ def _result(source: Session, path: str, session_id: str, *, copied: bool = True)
         copied=copied,
         findings=len(source.findings),
         added=_bytes_elsewhere(source) if copied else 0,
+        unchecked=source.file is not None and is_page(source.file) and not page_is_checked(source.file),
     )
 
 

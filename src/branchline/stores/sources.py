@@ -78,6 +78,7 @@ __all__ = [
     "open_log",
     "open_store",
     "page_files",
+    "page_is_checked",
     "same_session",
     "snapshot_of",
     "stored_at",
@@ -608,17 +609,23 @@ def is_page(path: str) -> bool:
 
 
 def _page_content(path: str) -> Spool:
-    """Return the lines of the session in a page. Raises NotASession if they are missing or altered."""
+    """Return the lines of the session in a page. Raises NotASession if anything in the page was changed."""
     with _page_reader(path) as (pages, read):
         size = os.path.getsize(path)
         return logs.Spool(Allowance().check(pages.packed_lines(read), size))
 
 
 def page_files(path: str) -> dict[str, bytes]:
-    """Return the original files in a page by name. Raises NotASession if they were altered."""
+    """Return the original files in a page by name. Raises NotASession if anything in it was changed."""
     with _page_reader(path) as (pages, read):
         files: dict[str, bytes] = pages.packed_files(read, Allowance().limit)
         return files
+
+
+def page_is_checked(path: str) -> bool:
+    """Return whether a page that can be opened is proved unchanged; those of earlier releases cannot be."""
+    with _page_reader(path) as (pages, read):
+        return bool(pages.page_provenance(read).digest)
 
 
 def _page_key(path: str) -> str:

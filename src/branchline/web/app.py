@@ -23,11 +23,11 @@ from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library import SessionLibrary
 from branchline.tree import ROOT
 from branchline.views.text import safe
-from branchline.web.changes import CHANGES
+from branchline.web.changes import CHANGES, Change
 from branchline.web.entry import Keys
 from branchline.web.guard import Guard
 from branchline.web.live import follow
-from branchline.web.pages import WEEKS, Pages, compare_page, session_page, statistics_page
+from branchline.web.pages import WEEKS, Pages, compare_page, session_page, shown_name, statistics_page
 from branchline.web.session_table import TableRequest, session_fields, session_table
 from branchline.web.single_page import PageRequest, findings, single_page
 from branchline.web.viewed import ViewedLibrary, ViewedSession
@@ -151,7 +151,8 @@ class _Viewer:
 
     async def share(self, request: Request) -> Response:
         row = await _work(self.viewed.row, request.path_params["id"])
-        return self.html(request, "share", session=session_fields(self.viewed, row))
+        fields = session_fields(self.viewed, row)
+        return self.html(request, "share", session=fields, called=shown_name(row))
 
     async def findings(self, request: Request) -> Response:
         asked = await _decoded(request, PageRequest)
@@ -176,8 +177,14 @@ class _Viewer:
         if change is None:
             raise HTTPException(404, f"unknown change; known: {', '.join(CHANGES)}")
         given = await _decoded(request, change.body)
-        answer = await self.ask(request, lambda session, _: change.make(session, given))
-        await _work(self.viewed.rows, fresh=True)
+        return _json(await _work(self._changed, request.path_params["id"], change, given))
+
+    def _changed(self, id: str, change: Change, given: Any) -> dict[str, Any]:  # noqa: A002
+        with self.viewed.using(id) as session:
+            answer = change.make(session, given)
+        rows = self.viewed.rows(fresh=True)
+        if file := answer.get("file"):
+            answer["page"] = next((self.viewed.id_of(row) for row in rows if row.path == file), None)
         return answer
 
     async def ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:

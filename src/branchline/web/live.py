@@ -64,15 +64,20 @@ async def _tell(
     changed: asyncio.Event,
     events: asyncio.Queue[bytes],
 ) -> None:
-    """Put an event for each change of one session, until it is gone."""
+    """Put an event for each change of one session; it may be gone, and come back."""
+    told = ""
     while True:
         await changed.wait()
         changed.clear()
         try:
-            news, known = await run_in_threadpool(_news, viewed, id, known)
+            news, known = await run_in_threadpool(_news, viewed, id, -1 if told else known)
         except (BranchlineError, OSError, ValueError) as problem:
-            await events.put(_event("gone", {"session": id, "problem": viewed.sentence(str(problem))}))
-            return
+            sentence = viewed.sentence(str(problem))
+            if sentence != told:
+                await events.put(_event("gone", {"session": id, "problem": sentence}))
+            told = sentence
+            continue
+        told = ""
         if news is not None:
             await events.put(_event("entries", news))
 

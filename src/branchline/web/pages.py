@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from datetime import date, timedelta
 from importlib.resources import files
 from typing import Any
@@ -16,7 +17,7 @@ from branchline.views.html.markup import Html, join, template
 from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
 from branchline.views.stats_lines import cost_text
-from branchline.views.text import safe
+from branchline.views.text import one_line, safe
 from branchline.views.tool_calls import short_path
 from branchline.web.charts import calendar, daily_bars, ranked_bars
 from branchline.web.viewed import ViewedLibrary, ViewedSession
@@ -29,8 +30,17 @@ _YEAR_DAYS = 371
 _SERIES = 4
 _RANKED = 8
 _MOST_COMPARED = 300
-_SHARE = template('<a class="btn quiet only-wide" id="share" href="{}/share">Share</a>')
-_CHANGE = template('<button class="btn quiet only-wide" id="change-button" type="button">Change</button>')
+_SHARE = template('<a class="btn quiet" id="share" href="{}/share"><i class="i share"></i>Share</a>')
+_CHANGE = template(
+    '<button class="btn quiet" id="change-button" type="button"><i class="i edit"></i>Change</button>'
+)
+_NOSCRIPT = template(
+    '<noscript><div class="without-script">'
+    "<p>The conversation is shown here with JavaScript. Without it, read it in the terminal:</p>"
+    '<pre class="plain">branchline show {}</pre>'
+    "<p>or write it into one page that shows its text in any browser:</p>"
+    '<pre class="plain">branchline share {} -o FILE.html</pre></div></noscript>'
+)
 
 
 class Pages:
@@ -72,9 +82,11 @@ def session_page(row: SessionRow, base: str, id: str, *, writable: bool = False)
     if row.findings:
         facts.append(count(row.findings, "finding"))
     share = _SHARE(f"{base}/s/{id}")
+    name = shown_name(row)
     return session_body(
         title=row.title or row.first_prompt or "untitled",
         facts=[fact for fact in facts if fact],
+        after=_NOSCRIPT(name, name),
         home=f"{base}/",
         tools=join((_CHANGE(), share)) if writable else share,
         keys={
@@ -86,6 +98,11 @@ def session_page(row: SessionRow, base: str, id: str, *, writable: bool = False)
             }
         },
     )
+
+
+def shown_name(row: SessionRow) -> str:
+    """Return how a command line names a session, without saying where its file is."""
+    return shlex.quote(one_line(row.id or row.key))
 
 
 def statistics_page(viewed: ViewedLibrary, *, weeks: int, today: date) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from branchline.errors import BranchlineError, LogReplaced, LogShrank, SessionNotFound
 from branchline.library import SessionLibrary, SessionRow
 from branchline.session import Session
+from branchline.stores import stored_at
 from branchline.views.entry_rows import search_text
 from branchline.views.html.markup import Html
 from branchline.views.html.outline_columns import SkeletonColumns, skeleton_columns
@@ -64,7 +65,12 @@ class ViewedSession:
         return self.session.transcript.reading.consumed
 
     def refresh(self) -> int:
-        """Read appended entries and return how many there are. A replaced file is reopened."""
+        """Read appended entries and return how many there are. A replaced file is reopened.
+
+        Raises SessionNotFound if the session is gone; what was read of it stays.
+        """
+        if stored_at(self.path) is None:
+            raise SessionNotFound(f"{self.path} was deleted or moved")
         try:
             count = self.session.refresh()
         except _CHANGED:

@@ -38,7 +38,7 @@ def import_command(
 
     A portable zot file (.zotsession) becomes a new zot session, stored where zot finds it. Other sessions
     are copied unchanged. The conversations of an ATIF trajectory or of OpenAI chat JSONL become new native
-    sessions.
+    sessions. An exported page that was changed is refused.
     """
     from branchline.actions.import_ import import_file
     from branchline.actions.import_trajectories import is_trajectory_file
@@ -55,6 +55,8 @@ def import_command(
         out.result("import", fields)
     else:
         out.line(f"imported {done.session} with {count(done.entries, 'entry', 'entries')}: {done.path}")
+    if done.unchecked:
+        remark(f"{file} is a page of an earlier release without a digest: not checked whether it was changed")
     if done.added:
         remark(f"with {format_size(done.added)} from the files that it continues")
     if done.copied and done.findings:

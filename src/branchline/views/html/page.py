@@ -16,16 +16,20 @@ _BODY = template(
     '<input type="search" id="find" placeholder="Find" aria-label="Find in the whole session"'
     ' autocomplete="off">'
     '<output id="found" for="find" aria-live="polite"></output><kbd>/</kbd>'
-    '<div class="hits" id="hits" hidden></div></div>{}'
-    '<div class="tools">'
+    '<div class="hits" id="hits" hidden></div></div>'
+    '<div class="tools"><div class="menu" id="menu" popover>{}'
+    '<button class="ib" id="print" type="button" title="Prepare for printing">'
+    '<i class="i print"></i><span class="word">Prepare for printing</span></button>'
+    '<button class="ib" data-help type="button" title="Keyboard (?)">'
+    '<i class="i help"></i><span class="word">Keyboard</span></button></div>'
     '<button class="ib only-narrow" id="find-button" type="button" aria-label="Find">'
     '<i class="i search"></i></button>'
     '<button class="ib only-narrow" id="pane-button" type="button" aria-label="Tree and prompts"'
     ' aria-expanded="false"><i class="i tree"></i></button>'
     '<button class="ib" id="theme" type="button" aria-label="Theme: as the system" title="Theme (d)">'
     '<i class="i theme"></i></button>'
-    '<button class="ib only-wide" data-help type="button" aria-label="Keyboard" title="Keyboard (?)">'
-    '<i class="i help"></i></button></div></header>\n'
+    '<button class="ib only-narrow" id="menu-button" type="button" popovertarget="menu" aria-label="More">'
+    '<i class="i more"></i></button></div></header>\n'
     '<div class="session"><aside class="pane" aria-label="Map of the session"><div class="pane-head">'
     '<div class="seg" role="tablist" aria-label="Map"><button role="tab" id="tab-tree" type="button"'
     ' aria-selected="true" aria-controls="p-tree">Tree</button>'
@@ -40,6 +44,8 @@ _BODY = template(
     '<div class="pane-foot"><span id="counts"></span><span id="position" class="num"></span></div></aside>\n'
     '<main class="main" id="main" tabindex="-1"><div><header class="session-head"><h1>{}</h1>'
     '<div class="facts">{}</div></header>\n<div class="path" id="path">{}</div>\n{}</div></main></div>\n{}'
+    '<div class="told" id="told" hidden><span role="status"></span>'
+    '<button class="btn quiet" type="button">Close</button></div>'
 )
 _BRAND = template(
     '<span class="brand"><i class="i brand"></i><span class="only-wide">branchline</span></span>'
@@ -94,7 +100,12 @@ _KEYS: dict[str, dict[str, str]] = {
         "To the tree and back": "b",
     },
     "Find": {"Search everything": "/", "Next, previous hit": "Enter ⇧Enter"},
-    "Page": {"Copy link to the entry": "y", "Light, dark, as the system": "d", "This help": "?"},
+    "Page": {
+        "Copy link to the entry": "y",
+        "Print the whole path": "Ctrl+P",
+        "Light, dark, as the system": "d",
+        "This help": "?",
+    },
 }
 _HELP = template(
     '<dialog class="help" id="help" aria-labelledby="help-title"><header><h2 id="help-title">Keyboard</h2>'

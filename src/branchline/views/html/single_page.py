@@ -5,6 +5,10 @@ script element that no browser executes. A frame of a chunk is ``LINES LINE PIEC
 up to and including the one of an entry, and the piece of that entry; the numbers say how many bytes the lines
 have, where the entry's own line begins in them, and how many bytes the piece has. All lines together are the
 session, byte for byte. The page's policy allows its own style and script by their hashes and nothing else.
+
+The last element of a page is the SHA-256 of all bytes before it, except carriage returns, which transfers of
+text add and remove. The page computes it as well (``page_check.js``); for that, ``head`` has the bytes before
+the first script element once more, without the texts of style and noscript, which a browser keeps unparsed.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.errors import NotASession, TooLarge
 from branchline.formats import EntryLog
-from branchline.views.html.markup import Html, is_visible, join, template
+from branchline.views.html.markup import EMPTY, Html, is_visible, join, template
 from branchline.views.html.outline_columns import skeleton_columns
 from branchline.views.html.page import bundle, session_body
 from branchline.views.html.pieces import PieceOptions, PieceRenderer, day_heading
@@ -85,6 +89,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """The documents that the lines were made from, if the agent keeps no lines; the session's own first."""
     masked: dict[str, int] | None = None
     """The number of masked local names by kind; None if the page is not portable."""
+    digest: bool = False
+    """Whether the page ends with a digest of everything that it shows; those of earlier releases do not."""
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -101,10 +107,29 @@ def single_page(
     options: PieceOptions,
     files: Iterable[bytes] = (),
 ) -> Iterator[bytes]:
-    """Yield the bytes of a page. ``static`` has the files of the directory ``static``, by name.
+    """Yield the bytes of a page, which ends with their digest.
 
-    ``files`` are the contents of ``provenance.files``.
+    ``static`` has the files of the directory ``static``, by name, ``files`` the contents of
+    ``provenance.files``.
     """
+    provenance = msgspec.structs.replace(provenance, digest=True)
+    digest = hashlib.sha256()
+    for part in _parts(source, provenance, leaf, facts, markdown, static, options, files):
+        digest.update(part)
+        yield part
+    yield b"%b%b</script>\n</body></html>\n" % (_DIGEST, digest.hexdigest().encode())
+
+
+def _parts(
+    source: EntryLog,
+    provenance: Provenance,
+    leaf: str | None,
+    facts: Sequence[str],
+    markdown: str,
+    static: Mapping[str, str],
+    options: PieceOptions,
+    files: Iterable[bytes],
+) -> Iterator[bytes]:
     labels = source.reading.labels
     style, script = static["style.css"], bundle(static, "single.js")
     policy = (
@@ -112,9 +137,15 @@ def single_page(
         "base-uri 'none'; form-action 'none'"
     )
     first = _first_part(PieceRenderer(source, labels=labels, options=options), source, leaf)
-    after = join((_provenance_block(provenance), _NOSCRIPT(markdown)))
-    body = session_body(title=provenance.title, facts=facts, path=first, after=after)
-    yield _encoded(_HEAD(provenance.branchline, policy, provenance.title, Html(style), body))
+
+    def head(style: Html, without_script: Html) -> bytes:
+        after = join((_provenance_block(provenance), _NOSCRIPT(without_script)))
+        body = session_body(title=provenance.title, facts=facts, path=first, after=after)
+        return _encoded(_HEAD(provenance.branchline, policy, provenance.title, style, body)).replace(
+            b"\r", b""
+        )
+
+    yield head(Html(style), _AS_MARKDOWN(markdown))
     yield _data("provenance", json_codec.dumps(provenance, surrogates="replace"), "application/json")
     chunks = _chunks(source)
     yield _data("chunks", msgspec.json.encode([chunk.start for chunk in chunks]), "application/json")
@@ -129,7 +160,7 @@ def single_page(
             yield _encoded(_SCRIPT(Html(script)))
     for number, content in enumerate(files):
         yield _packed(f"file-{number}", content, level)
-    yield b"</body></html>\n"
+    yield _packed("head", head(EMPTY, EMPTY), level)
 
 
 _HEAD = template(
@@ -141,12 +172,14 @@ _HEAD = template(
     "<style>{}</style></head>\n<body>{}\n"
 )
 _SCRIPT = template("<script>{}</script>\n")
-_NOSCRIPT = template('<noscript><pre class="as-markdown">{}</pre></noscript>')
+_NOSCRIPT = template("<noscript>{}</noscript>")
+_AS_MARKDOWN = template('<pre class="as-markdown">{}</pre>')
 _PROVENANCE = template(
     '<section class="prov" aria-labelledby="prov-title"><h2 id="prov-title">Where this comes from</h2>'
     "<dl>{}</dl></section>"
 )
 _ROW = template("<dt>{}</dt><dd>{}</dd>")
+_CHECKED = Html('<dt>Changes</dt><dd id="page-check">not checked: that needs JavaScript, or branchline</dd>')
 _MONO = template('<code class="mono">{}</code>')
 _NODE = template('<div class="node">{}{}</div>\n')
 
@@ -176,6 +209,7 @@ def _provenance_block(known: Provenance) -> Html:
         gives = "the original session"
     rows += [
         _ROW("SHA-256", _MONO(known.sha256)),
+        _CHECKED,
         _ROW("Get it back", join((_MONO(command), f" gives {gives}."))),
     ]
     return _PROVENANCE(join(rows))
@@ -312,6 +346,9 @@ _LOOKED_AT = 1024
 _BLOCK = 1 << 20
 _LARGEST_CHUNK = 1 << 29
 _FRAME = re.compile(rb"(\d{1,12}) (\d{1,12}) (\d{1,12})\n")
+_DIGEST = b'<script type="text/plain" id="digest">'
+_LAST = re.compile(re.escape(_DIGEST) + rb"([0-9a-f]{64})</script>\s*</body></html>\s*\Z")
+_LAST_SIZE = 1024
 
 
 def require_single_page(head: bytes) -> None:
@@ -328,8 +365,10 @@ def page_provenance(read: Read) -> Provenance:
 def packed_lines(read: Read) -> Iterator[bytes]:
     """Yield the lines of the session in a page, byte for byte.
 
-    Raises NotASession if the page is incomplete, or if its lines do not match its SHA-256.
+    Raises NotASession if the page is incomplete, if anything in it was changed, or if its lines do not match
+    their SHA-256.
     """
+    _require_unchanged(read)
     elements = _Elements(read)
     known = _provenance(elements)
     digest = hashlib.sha256()
@@ -355,9 +394,10 @@ def packed_file(name: str, content: bytes) -> PackedFile:
 def packed_files(read: Read, most: int) -> dict[str, bytes]:
     """Return the files that a page holds, by name; most pages hold none.
 
-    Raises NotASession if one of them does not match its description, TooLarge if they have more than ``most``
-    bytes.
+    Raises NotASession if anything in the page was changed, or if one of them does not match its description;
+    TooLarge if they have more than ``most`` bytes.
     """
+    _require_unchanged(read)
     elements = _Elements(read)
     known = _provenance(elements).files
     if sum(file.size for file in known) > most:
@@ -375,6 +415,24 @@ def packed_files(read: Read, most: int) -> dict[str, bytes]:
             raise NotASession(f"file {number + 1} of the page does not match its SHA-256")
         found[file.name] = content
     return found
+
+
+def _require_unchanged(read: Read) -> None:
+    """Raise NotASession if a page does not match its digest. Those of earlier releases have none."""
+    digest, offset, held = hashlib.sha256(), 0, b""
+    while block := read(offset, _BLOCK):
+        offset += len(block)
+        held += block.replace(b"\r", b"")
+        digest.update(held[:-_LAST_SIZE])
+        held = held[-_LAST_SIZE:]
+    last = _LAST.search(held)
+    if last is not None:
+        digest.update(held[: last.start()])
+        unchanged = digest.hexdigest().encode() == last[1]
+    else:
+        unchanged = not page_provenance(read).digest
+    if not unchanged:
+        raise NotASession("the page was changed after it was exported, or is incomplete; ask for it again")
 
 
 def _provenance(elements: _Elements) -> Provenance:

@@ -6,9 +6,9 @@ import { startPage } from "./theme.js";
 startPage();
 const $ = (selector) => document.querySelector(selector);
 const element = (name, className, text) => { const made = document.createElement(name); if (className) made.className = className; if (text !== undefined) made.textContent = text; return made; };
-const ROW = 44, HIT = 28, PAGE = 100, WAIT = 90;
+const ROW = 44, HIT = 28, PAGE = 100, WAIT = 90, SHORTEST = 500;
 const state = { q: "", agent: "", project: "", days: "", shape: "", sort: "age", reverse: "" };
-let total = 0, rows = new Map(), asked = new Set(), turn = 0, here = -1, tops = [0], timer = 0;
+let total = 0, rows = new Map(), asked = new Set(), turn = 0, here = -1, tops = [0], timer = 0, pause = SHORTEST;
 
 const box = $("#rows"), search = $("#q");
 
@@ -25,13 +25,21 @@ async function load(offset) {
   asked.add(offset);
   const mine = turn;
   let answer;
-  try { answer = await ask(address(offset)); } catch (problem) { if (mine === turn) { tell(problem.message); $("#tally").textContent = ""; } return; }
+  try { answer = await ask(address(offset)); } catch (problem) { if (mine === turn) failed(problem, offset); return; }
   if (mine !== turn) return;
-  tell(answer.notes.join("; "));
+  pause = SHORTEST; tell(answer.notes.join("; "));
   answer.rows.forEach((row, index) => rows.set(offset + index, row));
   total = answer.total;
   if (!offset) offer(answer);
   place(); draw();
+}
+
+// What was asked for while the viewer did not answer is asked for again.
+function failed(problem, offset) {
+  if (!(problem instanceof TypeError)) { tell(problem.message); $("#tally").textContent = ""; return; }
+  tell("The viewer does not answer. If you ended it, start it again with branchline web; this page tries again by itself.");
+  const mine = turn; asked.delete(offset);
+  setTimeout(() => { if (mine === turn) load(offset); }, pause); pause = Math.min(2 * pause, 5000);
 }
 
 function again() { turn += 1; rows = new Map(); asked = new Set(); here = -1; remember(); load(0); }
@@ -56,6 +64,10 @@ function offer(answer) {
   if (!state.project) chosen.replaceChildren(new Option("Any project", ""), ...answer.projects.map((name) => new Option(name, name)));
   chosen.value = state.project;
   $("#tally").replaceChildren(element("b", "", total.toLocaleString("en")), ` ${total === 1 ? "session" : "sessions"}${state.q ? " found" : ""}`);
+  const [found, why] = ["q", "agent", "project", "days", "shape"].some((name) => state[name])
+    ? ["Nothing found", "Fewer words or fewer filters find more. Words are looked for in titles, prompts, answers and tool output."]
+    : ["No sessions here", "A folder that is given with --store is looked at without its sub-folders."];
+  $("#empty b").textContent = found; $("#empty span").textContent = why;
   $("#empty").hidden = total > 0;
   for (const button of document.querySelectorAll("[data-sort]")) button.setAttribute("aria-pressed", button.dataset.sort === state.sort);
   for (const select of document.querySelectorAll(".selwrap select")) select.parentElement.classList.toggle("set", Boolean(select.value));
@@ -146,6 +158,10 @@ box.addEventListener("click", (event) => {
 });
 addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => { place(); draw(); });
+addEventListener("beforeprint", () => {
+  if (box.children.length < total) box.before(element("p", "paper-note", `Only ${box.children.length} of ${total.toLocaleString("en")} sessions are on this paper. In the terminal, branchline ls --all prints all of them.`));
+});
+addEventListener("afterprint", () => document.querySelector(".paper-note")?.remove());
 search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => { state.q = search.value.trim(); again(); }, WAIT); });
 for (const name of ["project", "days", "shape"]) $("#" + name).addEventListener("change", (event) => { state[name] = event.target.value; again(); });
 for (const button of document.querySelectorAll("[data-sort]")) button.addEventListener("click", () => {
@@ -163,5 +179,6 @@ addEventListener("keydown", (event) => {
 });
 
 for (const [name, value] of new URLSearchParams(location.search)) if (name in state) state[name] = value;
+$("#tally").textContent = "Reading sessions …";
 search.value = state.q; for (const name of ["days", "shape"]) $("#" + name).value = state[name];
 load(0);

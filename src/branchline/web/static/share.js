@@ -18,6 +18,7 @@ function tell(problem) { $("#problem").hidden = !problem; $("#problem").textCont
 
 async function look() {
   const mine = ++turn; tell(""); $("#write").disabled = true;
+  if (!found.length) $("#tally").textContent = "Looking for secrets …";
   try {
     const answer = await (await post("findings", { ...asked(), keep: [] })).json();
     if (mine !== turn) return;

@@ -36,7 +36,7 @@ class Stream {
     source.addEventListener("error", () => { source.close(); this.open(this.pause); this.pause = Math.min(2 * this.pause, LONGEST); });
     for (const kind of ["entries", "gone"]) source.addEventListener(kind, (event) => {
       const news = JSON.parse(event.data);
-      if (kind === "gone") this.known.delete(news.session); else this.known.set(news.session, news.offset);
+      if (kind === "entries") this.known.set(news.session, news.offset);
       for (const { id, tell } of this.pages.values()) if (id === news.session) tell(kind, news);
     });
     return source;

@@ -24,7 +24,7 @@ class ServerSource {
     const found = [];
     for (let at = 0; at < positions.length; at += 300) {
       const answer = await askAgain(data + "/pieces?at=" + positions.slice(at, at + 300).join(","));
-      if (answer.generation !== this.generation) { location.reload(); return new Promise(() => {}); }
+      if (answer.generation !== this.generation) { readAgain(); return new Promise(() => {}); }
       found.push(...answer.pieces);
     }
     return found;
@@ -35,12 +35,20 @@ class ServerSource {
   }
 }
 
+// Another file is at the place of the one that is shown: the page begins again, and says why.
+function readAgain() { try { sessionStorage.setItem("rewritten", id); } catch { /* then it does not say why */ } location.reload(); }
+function tellWhy(page) {
+  try { if (sessionStorage.getItem("rewritten") !== id) return; sessionStorage.removeItem("rewritten"); } catch { return; }
+  page.tell("The file of this session was rewritten. This is what it holds now.");
+}
+
 // -- following -----------------------------------------------------------------------------------------------------
 
 function showNews(page, source) {
-  const button = document.querySelector("#news"); let fresh = 0, last = Promise.resolve();
+  const button = document.querySelector("#news"); let fresh = 0, last = Promise.resolve(), gone = false;
   async function grow(news) {
-    if (news.generation !== source.generation) { location.reload(); return; }
+    if (news.generation !== source.generation) { readAgain(); return; }
+    if (gone) { gone = false; page.tell(""); }
     const known = page.tree.ids.length; let columns = news.skeleton;
     source.offset = Math.max(source.offset, news.offset);
     if (columns.first + columns.ids.length <= known && !news.changed.length) return;
@@ -52,7 +60,7 @@ function showNews(page, source) {
   }
   follow(id, () => source.offset, (kind, news) => {
     if (kind === "entries") last = last.then(() => grow(news));
-    else { button.textContent = news.problem; button.hidden = false; button.disabled = true; }
+    else { gone = true; button.hidden = true; page.tell(`${news.problem}; this page shows what was read before`); }
   });
   button.addEventListener("click", () => { fresh = 0; button.hidden = true; page.goTo(page.path[page.path.length - 1]); });
 }
@@ -75,7 +83,10 @@ function startChanges(page) {
     if ("entry" in form.dataset) body.entry = entry;
     try {
       const answer = await (await post(`${data}/${name}`, body)).json();
-      if (name === "fork") { told.textContent = "Forked as " + answer.session; told.hidden = false; return; }
+      if (name === "fork") {
+        const link = document.createElement(answer.page ? "a" : "b"); link.textContent = answer.session; if (answer.page) { link.href = `${base}/s/${answer.page}`; link.className = "a"; }
+        told.replaceChildren("Forked as ", link); told.hidden = false; link.focus(); return;
+      }
       history.replaceState(null, "", "#e-" + encodeURIComponent(entry)); location.reload();
     } catch (problem) { told.textContent = problem.message; told.hidden = false; }
   });
@@ -86,11 +97,11 @@ startPage();
 const source = new ServerSource();
 const compareLink = (one, other) => base + "/compare?left=" + id + ":" + encodeURIComponent(one) + "&right=" + id + ":" + encodeURIComponent(other);
 startSession(source, { compareLink }).then((page) => {
-  globalThis.branchline = page; showNews(page, source);
+  globalThis.branchline = page; tellWhy(page); showNews(page, source);
   const change = startChanges(page);
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog") || document.querySelector("dialog[open]")) return;
-    if (event.key === "s") location.href = base + "/"; else if (event.key === "x") location.href = `${base}/s/${id}/share`; else if (event.key === "e" && change) { event.preventDefault(); change(); }
+    if (event.key === "x") location.href = `${base}/s/${id}/share`; else if (event.key === "e" && change) { event.preventDefault(); change(); }
   });
   const words = new URLSearchParams(location.search).get("q"), find = document.querySelector("#find");
   if (words) { find.value = words; find.dispatchEvent(new Event("input", { bubbles: true })); }

@@ -84,7 +84,7 @@ const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;
 const plainText = (piece) => piece.replace(/<[^>]*>/g, " ").replace(/&(?:lt|gt|quot|#39|amp);/g, (found) => ENTITIES[found]);
 
 // Read by hand: a stream of a Blob, or a Response, would wait for other processes while the page still loads.
-async function unpacked(base64) {
+export async function unpacked(base64) {
   const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(base64) : Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   const stream = new DecompressionStream("gzip"), writer = stream.writable.getWriter(), reader = stream.readable.getReader(), parts = [];
   const ignore = () => {};   // the reader reports damage

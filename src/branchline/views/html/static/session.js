@@ -17,7 +17,7 @@ export class SessionPage {
   constructor(source, tree, { compareLink } = {}) {
     Object.assign(this, { source, tree, compareLink });
     this.cache = new Map(); this.folds = new WeakMap(); this.opened = new Map(); this.all = { tool: false, think: false };
-    this.open = new Set(); this.shown = new Set(); this.here = 0; this.quietUntil = 0;
+    this.open = new Set(); this.shown = new Set(); this.here = 0; this.quietUntil = 0; this.filling = new Set();
     this.box = $("#path");
     this.list = new WindowedList(this.box, { estimate: (at) => ESTIMATES[tree.kinds[at]] ?? 40, make: (at, index) => this.node(at, index), want: (first, last) => this.want(first, last), seen: (index) => this.seen(index) });
     this.treeList = new PaneList($("#tree"), (first, last, height) => drawRows(this.tree, this.layout, this.layout.rowOf[this.here], first, last, height, this.act));
@@ -37,7 +37,7 @@ export class SessionPage {
     await this.load(this.path.slice(Math.max(0, at - 4), at + 30));
     this.box.replaceChildren();
     this.list.show(this.path); this.drawTree();
-    if (linked >= 0) await this.goTo(linked); else this.mark(0);
+    if (linked >= 0) focusOn(await this.goTo(linked)); else this.mark(0);
     this.listen();
   }
 
@@ -76,7 +76,7 @@ export class SessionPage {
       const places = [...pieces[index].matchAll(/ data-paragraphs="([^"]*)"/g)].map((found) => found[1]);
       this.keep(at, pieces[index], await Promise.all(places.map((place) => this.text(at, place))));
     }));
-    if (this.cache.size > 3000 && !this.list.everything) for (const key of [...this.cache.keys()].slice(0, 1000)) this.cache.delete(key);
+    if (this.cache.size > 3000 && !this.whole) for (const key of [...this.cache.keys()].slice(0, 1000)) this.cache.delete(key);
   }
 
   keep(at, piece, paragraphs) { this.cache.set(at, { piece, model: / class="mdl">([^<]*)</.exec(piece)?.[1] ?? "", paragraphs }); }
@@ -124,8 +124,9 @@ export class SessionPage {
       fold.remove(); this.folds.set(details, { fold, at });
       if (this.opened.get(key) ?? this.all[kind] ?? false) { details.open = true; this.unfold(details); }
     }
-    for (const nested of content.querySelectorAll("pre[data-text]")) this.fill(nested, at);
+    for (const nested of content.querySelectorAll("pre[data-text]")) this.later(this.fill(nested, at));
   }
+  later(filled) { this.filling.add(filled); filled.finally(() => this.filling.delete(filled)); }
 
   async unfold(details) {
     const known = this.folds.get(details);
@@ -309,13 +310,68 @@ export class SessionPage {
     });
     $("#tree").addEventListener("keydown", (event) => { if (event.key === "Escape" || event.key === "b") { $(".pane").classList.remove("open"); $("#main").focus({ preventScroll: true }); event.preventDefault(); event.stopPropagation(); } });
     addEventListener("keydown", (event) => this.key(event));
-    addEventListener("beforeprint", () => { if (this.path.every((at) => this.cache.has(at))) this.showEverything(true); });
-    addEventListener("afterprint", () => this.showEverything(false));
+    addEventListener("beforeprint", () => this.toPaper());
+    addEventListener("afterprint", () => this.fromPaper());
+    $("#print").addEventListener("click", () => this.print());
     const idle = globalThis.requestIdleCallback ?? setTimeout;
     if (this.path.length <= 300) idle(() => this.load(this.path));   // so that the browser's own print has it all
   }
-  showEverything(on) { this.list.everything = on; this.list.range = null; this.list.render(); for (const mark of this.box.querySelectorAll(".markline.cut")) { if (on) this.unfold(mark); mark.open = on; } }
-  async print() { const whole = this.path.slice(0, 5000); for (let k = 0; k < whole.length; k += 500) await this.load(whole.slice(k, k + 500)); this.showEverything(true); print(); this.showEverything(false); }
+
+  // -- paper ------------------------------------------------------------------------------------------------------
+
+  // The browser's Print menu does not wait. If something would be missing, the paper says so.
+  toPaper() {
+    if (this.isWhole()) this.showEverything(true); else this.list.hold(true);
+    const drawn = [...this.list.nodes.values()].filter((node) => !node.dataset.waits).length;
+    if (drawn === this.path.length && !this.filling.size) return;
+    const note = element("p", "paper-note", drawn < this.path.length ? `Only ${drawn.toLocaleString()} of ${this.path.length.toLocaleString()} entries are on this paper.` : "Some texts on this paper are not complete.");
+    note.append(" Choose “Prepare for printing” on the page to print all of them.");
+    this.box.before(note);
+  }
+  fromPaper() {
+    document.querySelector(".paper-note")?.remove();
+    if (this.list.still) this.list.hold(false);
+    if (this.list.everything) { this.showEverything(false); this.tell(""); }
+  }
+  isWhole() { return this.path.every((at) => this.cache.has(at)); }
+
+  showEverything(on) {
+    this.list.everything = on; this.list.range = null; this.list.render();
+    for (const mark of this.box.querySelectorAll(".markline.cut")) {
+      const fold = this.folds.get(mark)?.fold, ready = !fold?.matches("[data-text]") && !fold?.querySelector("[data-text]");
+      if (on && ready) this.unfold(mark);
+      mark.open = on && ready;
+    }
+  }
+
+  // Load the whole path, put it into the document, and print. It stays loaded for the browser's Print menu.
+  async print() {
+    if (this.printing) return;
+    const { path } = this, run = (this.printing = {}), stopped = () => this.printing !== run, stop = () => { this.printing = null; };
+    this.whole = true;
+    try {
+      for (let k = 0; k < path.length; k += 200) {
+        await this.load(path.slice(k, k + 200));
+        if (stopped()) { this.whole = false; return; }
+        if (path.length > 1000) this.tell(`Preparing ${Math.min(k + 200, path.length).toLocaleString()} of ${path.length.toLocaleString()} entries for paper …`, "Stop", stop);
+      }
+      if (path.length > 1000) { this.tell("Putting all of them on the page …", "Stop", stop); await new Promise((next) => setTimeout(next, 50)); }
+      if (stopped()) return;
+      this.showEverything(true);
+      for (const mark of this.box.querySelectorAll(".markline.cut")) { await this.unfold(mark); mark.open = true; }
+      await Promise.all(this.filling);
+    } finally { stop(); }
+    this.tell(`All ${path.length.toLocaleString()} entries are on the page.`, "Back to reading", () => this.fromPaper());
+    print();
+  }
+
+  // One line at the bottom of the page, until it is closed or something else is told.
+  tell(text, action = "Close", act = () => {}) {
+    const box = $("#told"), [line, button] = box.children;
+    line.textContent = text; button.textContent = action; box.hidden = !text;
+    button.onclick = () => { box.hidden = true; act(); };
+  }
+
   tab(tab) {
     for (const other of document.querySelectorAll('.pane [role="tab"]')) { const on = other === tab; other.setAttribute("aria-selected", on); other.tabIndex = on ? 0 : -1; $("#" + other.getAttribute("aria-controls")).hidden = !on; }
     this.treeList.render(); this.promptList.render();
@@ -328,7 +384,7 @@ export class SessionPage {
   }
   key(event) {
     if (event.target.closest?.("input, select, textarea, dialog, #tree") || document.querySelector("dialog[open]")) return;
-    if ((event.ctrlKey || event.metaKey) && event.key === "p" && this.path.length > 300) { event.preventDefault(); this.print(); return; }
+    if ((event.ctrlKey || event.metaKey) && event.key === "p" && !this.isWhole()) { event.preventDefault(); this.print(); return; }
     if ((event.ctrlKey || event.metaKey) && event.key === "f" && this.path.length > 60) { event.preventDefault(); $(".find").classList.add("open"); $("#find").focus(); return; }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const shown = (at, index) => this.list.heights.sizes[index] > 0, keys = {
@@ -347,6 +403,8 @@ export class SessionPage {
     if (keys[event.key] && keys[event.key]() !== false) event.preventDefault();
   }
 }
+
+function focusOn(node) { const entry = node?.querySelector("article"); if (entry) { entry.tabIndex = -1; entry.focus({ preventScroll: true }); } }
 
 const WHO = { u: "Prompt", a: "Answer", t: "Result", h: "Command", c: "Summary", b: "Summary", m: "Note" };
 const dayFormat = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long", year: "numeric" });

@@ -21,7 +21,7 @@ export class WindowedList {
   // box: the element that holds the rows. estimate(row): a height. make(row, index): an element, or null while its
   // content is on the way. want(first, last): asks for the content of rows. seen(index): the first visible row.
   constructor(box, { estimate, make, want, seen }) {
-    Object.assign(this, { box, estimate, make, want, seen, rows: [], nodes: new Map(), everything: false });
+    Object.assign(this, { box, estimate, make, want, seen, rows: [], nodes: new Map(), everything: false, still: false });
     this.observer = new ResizeObserver((changes) => this.measure(changes.map((change) => change.target)));
     const again = () => this.soon();
     addEventListener("scroll", again, { passive: true }); addEventListener("resize", again);
@@ -46,7 +46,11 @@ export class WindowedList {
   offset() { return this.box.getBoundingClientRect().top + scrollY; }
   soon() { this.frame ??= requestAnimationFrame(() => { this.frame = null; this.render(); }); }
 
+  // Keep what is drawn, without the space of the other rows: for paper.
+  hold(on) { this.still = on; if (on) this.box.style.padding = ""; else { this.range = null; this.render(); } }
+
   render() {
+    if (this.still) return;
     if (!this.rows.length) { this.box.replaceChildren(); return; }
     // Rows that turn out lower than estimated leave space for more: go on until the window is full.
     for (let tries = 0; tries < 8; tries++) {
@@ -111,6 +115,7 @@ export class WindowedList {
   placeholder(at) { const node = document.createElement("div"); node.className = "node"; node.dataset.waits = "1"; node.style.height = this.heights.sizes[at] + "px"; return node; }
   drop(at, node) { this.observer.unobserve(node); node.remove(); this.nodes.delete(at); }
   pad(first, last) {
+    if (this.still) return;
     this.box.style.paddingTop = this.heights.before(first) + "px";
     this.box.style.paddingBottom = Math.max(0, this.heights.total() - this.heights.before(last + 1)) + "px";
   }
