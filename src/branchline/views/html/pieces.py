@@ -49,6 +49,7 @@ from branchline.entries import (
 )
 from branchline.formats import LabelState
 from branchline.tree import ROOT, EntrySource
+from branchline.views.call_outcomes import call_outcome, line_count
 from branchline.views.call_results import AnsweredCall, CallPairs, ResultPlace, is_result, results_of
 from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
@@ -406,17 +407,16 @@ class PieceRenderer:
         sections = call_sections(call, self.options.home)
         parts = [self._section(position, section) for section in sections]
         at, view, images = outcome or _Outcome(position, ResultView("", failed, ()))
-        lines = _lines(view.text)
+        lines = line_count(view.text)
         told = [self._output(at, view.text, lines, position)] if lines else []
         told += images
         if told and at != position:  # a page takes it out where the result is not on its path
             told = [_OUT(_joined(told))]
         parts += told
-        facts, duration = view.facts, ""
-        if facts:
-            duration = next((fact for fact in facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
-            facts = tuple(fact for fact in facts if fact != duration)
-        gist = ", ".join(facts)[: 2 * _LONGEST_GIST] if facts else _gist(kind, sections, view.text, lines)
+        words, duration = call_outcome(
+            call.name, sections, view.text, view.facts, failed=view.failed, minus="\u2212"
+        )
+        gist = ", ".join(words)[: 2 * _LONGEST_GIST]
         return _TOOL(
             Html((" bad" if view.failed else "") + (" variant" if is_variant else "")),
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
@@ -574,34 +574,6 @@ def _joined(parts: list[Html]) -> Html:
 def _unknown_block(block: UnknownBlock) -> Html:
     text = json_text(block.fields)
     return _NOTE(block.type or "block", single_line(text[:200]), _PRE(text[:_LONGEST_OUTPUT]))
-
-
-_TESTS = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped)\b(?:, \d+ [a-z]+){0,3}")
-
-
-def _gist(kind: str, sections: Sequence[ToolSection], result: str, lines: int) -> str:
-    """The outcome of a call in two or three words, if the result has no facts."""
-    if kind in ("edit", "write"):
-        added = removed = 0
-        for section in sections:
-            if section.kind == "diff":
-                added += section.text.count("\n+") + section.text.startswith("+")
-                removed += section.text.count("\n-") + section.text.startswith("-")
-            elif section.kind == "code":
-                added += section.text.count("\n") + 1
-        return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
-    if kind == "shell":
-        end = result[-400:]
-        if ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
-            return str(found[-1])
-    return count(lines, "line") if lines else ""
-
-
-def _lines(text: str) -> int:
-    """The number of lines of a text; 0 if it is blank."""
-    if not text or text.isspace():
-        return 0
-    return text.count("\n") + (not text.endswith("\n"))
 
 
 def _margin(answer: AssistantMessage | None) -> Html:
