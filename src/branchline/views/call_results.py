@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, TypeGuard
 
 from branchline.entries import AssistantMessage, Entry, MessageEntry, ToolResult, UnknownBlock
 from branchline.tree import ROOT, EntrySource
-from branchline.views.tool_calls import Call, calls_of
+from branchline.views.tool_calls import Call, call_of, calls_of
 
 __all__ = [
     "AnsweredCall",
@@ -95,12 +95,18 @@ _NOTHING = _Ids()
 
 
 def _ids(entry: Entry) -> _Ids:
-    calls = tuple(call.id for call in calls_of(entry))
-    results = tuple(
-        found.tool_call_id if isinstance(found, ToolResult) else str(found.fields["tool_use_id"])
-        for found in results_of(entry)
-    )
-    return _Ids(calls, results) if calls or results else _NOTHING
+    message = entry.message if isinstance(entry, MessageEntry) else None
+    if isinstance(message, ToolResult):
+        return _Ids((), (message.tool_call_id,))
+    if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+        return _NOTHING
+    calls, results = [], []
+    for block in message.content:
+        if (call := call_of(block)) is not None:
+            calls.append(call.id)
+        elif is_result(block):
+            results.append(str(block.fields["tool_use_id"]))
+    return _Ids(tuple(calls), tuple(results)) if calls or results else _NOTHING
 
 
 class _Asked:
@@ -189,6 +195,8 @@ class CallPairs:
         self._known: dict[int, _Ids] = {}
         self._called: set[str] = set()
         self._counted = 0
+        self._found: dict[ResultPlace, AnsweredCall] = {}
+        """The calls of results that were found below them: most are asked for next."""
         self._all: _Paired | None = None
         self._size = 0
 
@@ -202,6 +210,8 @@ class CallPairs:
     def call(self, position: int, number: int = 0, /) -> AnsweredCall | None:
         if (whole := self._whole()) is not None:
             return whole.call(position, number)
+        if (found := self._found.pop(ResultPlace(position, number), None)) is not None:
+            return found
         tree = self.source.tree
         wanted = self._ids(position).results[number : number + 1]
         if not wanted:
@@ -238,7 +248,13 @@ class CallPairs:
             left -= 1
             if not left:
                 return self._pair_all().results(position)
-        return _Paired(scope, self._ids).results(position)
+        found: list[list[ResultPlace]] = [[] for _ in calls]
+        for place, call in scope.answered.items():
+            if call.position == position:
+                self._found[place] = call
+                if not call.repeated:
+                    found[call.number].append(place)
+        return found
 
     def _walk(self, scope: _Scope, starts: list[int], calls: int = 0) -> Iterator[int]:
         """Enter all entries at and below some, one branch after the other, and yield them.
@@ -256,11 +272,12 @@ class CallPairs:
                 answered -= here
                 continue
             ids = self._ids(position)
-            found = scope.enter(position, ids)
-            here = sum(call.position == first and not call.repeated for call in found) if calls else 0
-            answered += here
-            open_entries.append((position, ids, here))
-            waiting.append(-1)
+            if ids is not _NOTHING:
+                found = scope.enter(position, ids)
+                here = sum(call.position == first and not call.repeated for call in found) if calls else 0
+                answered += here
+                open_entries.append((position, ids, here))
+                waiting.append(-1)
             yield position
             if not calls or answered < calls:
                 waiting += tree.child_positions(position)[::-1]
