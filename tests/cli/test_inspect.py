@@ -240,5 +240,9 @@ def test_the_report_names_the_file_its_size_and_the_beginning(run, data, world):
     wrong = data("inspect", world / "odd.jsonl", code=1)
 
     first = json.loads(made.read_text().splitlines()[0])
-    assert (seen["file"], seen["size"], seen["created"]) == (str(made), made.stat().st_size, first["timestamp"])
+    assert (seen["file"], seen["size"], seen["created"]) == (
+        str(made),
+        made.stat().st_size,
+        first["timestamp"],
+    )
     assert (wrong["file"], wrong["size"], wrong["created"]) == (str(world / "odd.jsonl"), 11, None)
