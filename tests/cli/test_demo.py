@@ -44,8 +44,12 @@ def test_without_sessions_the_demo_is_shown_and_said_to_be_one(run, tmp_path, mo
     assert result.stdout.startswith("No sessions yet.")
     assert "here is the demo library" in result.stdout
     assert "Summer time" in result.stdout
-    assert "no sessions found on this machine" in result.stderr
+    assert result.stderr == (
+        "no sessions found on this machine; these are the sessions of the demo library\n"
+    )
     assert not (tmp_path / "home").exists(), "looking writes nothing"
+    listed = run("--demo", "ls").stdout.splitlines()
+    assert result.stdout.splitlines()[-8:] == listed, "as old as in the copy, not as the unpacked package"
 
 
 def test_the_home_of_the_person_is_out_of_sight(run, tmp_path):

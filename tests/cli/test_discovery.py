@@ -97,7 +97,7 @@ def test_without_sessions_of_others_there_is_no_column(run, talk) -> None:
 def test_ls_of_all_projects_says_where_each_belongs(few, run) -> None:
     result = run("ls", "--all")
 
-    assert "17 seen, 17 listed" in result.stderr
+    assert "17 sessions" in result.stderr
     assert re.search(rf"zot +\S*{Path(ELSEWHERE).name} +plan the migration", result.stdout)
     assert re.search(r"induscode +\(no directory\) +list the files", result.stdout)
 

@@ -230,3 +230,19 @@ def test_the_leaf_of_a_zot_session_is_its_last_message_whatever_model_was_chosen
     assert [roles[key] for key in after["path"]] == ["user", "assistant"]
     assert (after["leaf"], after["path"]) == (before["leaf"], before["path"])
     assert after["context"]["model"]["id"] == "another-model"
+
+
+def test_the_report_names_the_file_its_size_and_the_beginning(run, data, world):
+    made = Path(run("new", "--title", "Size").stderr.split(": ")[0])
+    (world / "odd.jsonl").write_bytes(b"no session\n")
+
+    seen = data("inspect", "@last")
+    wrong = data("inspect", world / "odd.jsonl", code=1)
+
+    first = json.loads(made.read_text().splitlines()[0])
+    assert (seen["file"], seen["size"], seen["created"]) == (
+        str(made),
+        made.stat().st_size,
+        first["timestamp"],
+    )
+    assert (wrong["file"], wrong["size"], wrong["created"]) == (str(world / "odd.jsonl"), 11, None)

@@ -60,7 +60,7 @@ def test_a_result_is_paged_with_its_colours_and_remarks_follow(pager, talk):
     assert "talk" in kept
     assert "\x1b[" in kept
     assert kept.endswith("LESS=FRX\n")
-    assert shown.index("PAGED") < shown.index("1 seen, 1 listed")
+    assert shown.index("PAGED") < shown.index("1 session")
     assert "\x1b[" not in shown
 
 

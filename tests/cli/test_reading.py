@@ -23,7 +23,7 @@ def test_ls_shows_id_age_messages_and_title(run, talk) -> None:
     result = run("ls")
 
     assert result.stdout.split() == ["talk", "now", "3", "Auth", "refactor"]
-    assert result.stderr == "1 seen, 1 listed\n"
+    assert result.stderr == "1 session\n"
 
 
 def test_ls_shows_the_first_prompt_where_there_is_no_title(run) -> None:
@@ -418,3 +418,11 @@ def test_show_reads_a_branch_to_its_end_by_any_entry_label_or_name_of_it(run, da
     assert data("show", talk, "--branch", path[0])["entries"] == data("show", talk)["entries"]
     assert "another answer" in run("show", talk, "--branch", "second way", "--last", 1).stdout
     assert "choose one of --at and --branch" in run("show", talk, "--at", "~", "--branch", "~", code=2).stderr
+
+
+def test_the_footer_of_a_list_counts_once(run):
+    for title in ("one", "two", "three"):
+        run("new", "--title", title)
+
+    assert run("ls").stderr == "3 sessions\n"
+    assert run("ls", "--limit", "2").stderr == "3 seen, 2 listed\n"

@@ -190,6 +190,9 @@ SCHEMAS = {
     ("inspect", "talk"): {
         "schema",
         "format",
+        "file",
+        "size",
+        "created",
         "version",
         "id",
         "cwd",

@@ -27,7 +27,7 @@ def test_new_prints_the_id_and_says_beside_it_that_the_file_is_kept(run) -> None
 
     session_id = result.stdout.strip()
     assert len(session_id) == 36
-    assert result.stderr.endswith(f"{session_id}.jsonl: kept although it is empty\n")
+    assert result.stderr.endswith(f"{session_id}.jsonl: no messages yet\n")
     assert session_id in run("ls", "--json").stdout
 
 

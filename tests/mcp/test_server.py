@@ -242,6 +242,35 @@ def test_a_path_that_was_left_is_read_by_its_last_entry(ask, talk, key):
     assert key not in json.dumps([tree, found])
 
 
+def test_no_page_has_a_call_without_its_result(ask, world):
+    """Wherever a page begins or ends, a result is on the page of its call and on no other."""
+    names = ("one", "two", "three")
+    with Session.create(world / "shop", id="parallel") as session:
+        session.append_message("go")
+        for name in names:
+            call = {"type": "toolCall", "id": name, "name": "bash", "arguments": {"command": name}}
+            session.append_message({"role": "assistant", "content": [call]})
+        for name in reversed(names):
+            content = [{"type": "text", "text": f"output of {name}"}]
+            session.append_message(
+                {"role": "toolResult", "toolCallId": name, "toolName": "bash", "content": content}
+            )
+        session.append_message(answer("done"))
+
+    for last in range(1, 9):
+        seen: list[dict[str, Any]] = []
+        before = None
+        while True:
+            found = ask("read_session", session="parallel", last=last, before=before)
+            seen += found["cards"][::-1]
+            before = found["earlier"]
+            if before is None:
+                break
+        calls = {card["title"]: card["text"] for card in seen if card["kind"] == "tool"}
+        assert calls == {f"bash: {name}": f"output of {name}" for name in names}
+        assert len(seen) == 5
+
+
 def test_reading_continues_backwards_until_the_beginning(ask, world):
     with Session.create(world / "shop", id="long") as session:
         for number in range(60):

@@ -414,7 +414,7 @@ def test_new_keeps_its_file_except_in_zots_folder_where_it_waits_for_the_first_m
         return json.loads(done.stdout)
 
     own, waiting = run("new"), run("new", "--format", "zot")
-    assert "kept although it is empty" in CliRunner().invoke(cli, ["new"]).stderr
+    assert "no messages yet" in CliRunner().invoke(cli, ["new"]).stderr
 
     assert Path(own["file"]).exists()
     path = Path(waiting["file"])

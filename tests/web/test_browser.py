@@ -174,6 +174,32 @@ def test_what_another_program_appends_appears_and_a_lost_connection_loses_nothin
     page.errors[:] = [error for error in page.errors if "ERR_INTERNET_DISCONNECTED" not in error]
 
 
+def test_a_result_that_arrives_later_joins_its_call(page: Page, directory: Path) -> None:
+    """Also if another call and its result stand between."""
+    lamp(page)
+    (file,) = directory.glob("*.jsonl")
+    calls = [
+        {"type": "toolCall", "id": f"late-{name}", "name": "bash", "arguments": {"command": f"make {name}"}}
+        for name in ("one", "two")
+    ]
+    lines = """[...document.querySelectorAll('.tool')].filter((tool) => tool.textContent.includes('make '))
+      .map((tool) => [tool.querySelector('code').textContent, tool.querySelector('.st').ariaLabel].join())"""
+
+    def result(name: str) -> dict[str, Any]:
+        content = [{"type": "text", "text": f"made {name}"}]
+        return {"role": "toolResult", "toolCallId": f"late-{name}", "toolName": "bash", "content": content}
+
+    with Session.open(file) as session:
+        session.append_messages([{"role": "assistant", "content": [call]} for call in calls])
+    page.wait(f"({lines}).join(' ') === 'make one,no result make two,no result'")
+    with Session.open(file) as session:
+        session.append_message(result("two"))
+    page.wait(f"({lines}).join(' ') === 'make one,no result make two,done'")
+    with Session.open(file) as session:
+        session.append_message(result("one"))
+    page.wait(f"({lines}).join(' ') === 'make one,done make two,done'")
+
+
 def test_an_entry_whose_request_failed_is_asked_for_again(page: Page, directory: Path) -> None:
     lamp(page)
     (file,) = directory.glob("*.jsonl")

@@ -147,6 +147,57 @@ def test_calls_and_thoughts_open_in_place_with_their_whole_text(browser, branche
         page.wait("document.querySelectorAll('.io').length === 0")
 
 
+def call(key: str) -> dict:
+    return {"type": "toolCall", "id": key, "name": "bash", "arguments": {"command": f"run {key}"}}
+
+
+def test_a_call_shows_the_result_of_the_branch_that_is_read(browser, folder):
+    """Two branches have a result each, one has none; results of parallel calls stand with their calls."""
+    note = {"type": "custom_message", "customType": "hook", "content": "a note"}
+    entries = [
+        {"type": "message", "message": {"role": "assistant", "content": [call("x")]}},
+        message("toolResult", "of the left", toolCallId="x", toolName="bash"),
+        message("assistant", "left"),
+        {**note, "parentId": "e1"},
+        message("toolResult", "of the right\nbranch", toolCallId="x", toolName="bash"),
+        {"type": "message", "message": {"role": "assistant", "content": [call("a")]}},
+        {"type": "message", "message": {"role": "assistant", "content": [call("b")]}},
+        message("toolResult", "of b", toolCallId="b", toolName="bash"),
+        message("toolResult", "of a", toolCallId="a", toolName="bash"),
+        {**note, "parentId": "e1"},
+    ]
+    page_file = exported(write_session(folder / "calls.jsonl", entries), folder / "calls.html")
+    calls = """(() => { const found = {};
+      for (const tool of document.querySelectorAll(".tool")) {
+        const at = tool.querySelector("code").textContent;
+        found[at] = (found[at] ?? "") + (tool.querySelector(".out pre")?.textContent ?? tool.querySelector(".st").ariaLabel) + "|";
+      }
+      return found; })()"""
+    with browser.open(page_file) as page:
+        page.keyboard.press("t")
+        ids = page.evaluate("branchline.tree.ids")
+        shown = {}
+        for leaf in (2, 8, 9, 2):
+            page.evaluate(f"branchline.showPath({leaf}); document.documentElement.dataset.shown = {leaf}")
+            page.wait(f"branchline.path[branchline.path.length - 1] === {leaf}")
+            page.wait("document.querySelectorAll('#path .node').length === branchline.path.length")
+            page.wait_for_timeout(150)
+            shown[leaf] = page.evaluate(calls)
+
+        assert shown == {
+            2: {"run x": "of the left|"},
+            8: {"run x": "of the right\nbranch|", "run a": "of a|", "run b": "of b|"},
+            9: {"run x": "no result|"},
+        }
+        page.evaluate("branchline.showPath(8)")
+        for at, row in ((8, 5), (7, 6)):
+            page.evaluate(f"branchline.goTo({at}).then(() => document.documentElement.dataset.went = {at})")
+            page.wait(f"document.documentElement.dataset.went === '{at}'")
+            assert page.evaluate("document.querySelector('.node.on').dataset.id") == ids[row]
+            assert page.evaluate(f"document.getElementById('e-{ids[at]}').matches('.tool.flash')")
+        assert page.errors == []
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_its_window_in_both_themes(browser, branched, width, scheme):

@@ -10,6 +10,7 @@ from branchline.entries import SIDE_TYPES
 from branchline.formats.integrity import check_log
 from branchline.formats.log_index import LogIndex
 from branchline.session import Session
+from branchline.stores import stored_at
 from branchline.tree import ROOT, Finding, walk_nodes
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def report(session: Session) -> dict[str, Any]:
         "format": reading.format,
         "version": None if header is None else header.version,
         "id": None if header is None else header.id,
+        **_file_fields(session.file),
+        "created": session.header.timestamp or None,
         "cwd": None
         if header is None or not (header.cwd or session.transcript.format.traits.records_cwd)
         else header.cwd,
@@ -123,9 +126,16 @@ def report_without_session(path: str, problem: Exception) -> dict[str, Any]:
     return {
         **fields,
         **unknown,
+        **_file_fields(path),
         "usage": dict.fromkeys(fields["usage"]),
         "findings": findings or [reason],
     }
+
+
+def _file_fields(path: str | None) -> dict[str, Any]:
+    """The file of a session and its size in bytes; None if they are unknown."""
+    stored = None if path is None else stored_at(path)
+    return {"file": path, "size": None if stored is None else stored.size}
 
 
 def estimated_cost(session: Session) -> CostEstimate:

@@ -24,6 +24,7 @@ from branchline.log import Spool
 from branchline.plugins.formats import detect_in
 from branchline.session import Session
 from branchline.tree import ROOT
+from branchline.views.call_results import CallPairs, PathCalls
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import copy_text
 from branchline.views.html.pieces import PieceOptions
@@ -226,7 +227,9 @@ def _days(times: Iterable[str]) -> str:
 def _as_markdown(content: EntryLog, path: list[str], title: str, redactor: Redactor) -> str:
     """The path as Markdown for readers without JavaScript, with one line per tool call."""
     positions = [content.tree.positions[key] for key in path[:_MARKDOWN_ENTRIES]]
-    deck = cards(content.entries(positions), labels=content.reading.labels)
+    whole = frozenset(content.tree.positions[key] for key in path)
+    calls = PathCalls(CallPairs(content), positions, whole, content.entry)
+    deck = cards(content.entries(positions), labels=content.reading.labels, calls=calls)
     text = markdown((_brief(card) for card in deck if card.kind != "thinking"), title=title)
     more = len(path) - len(positions)
     if len(text) > _MARKDOWN_SIZE:

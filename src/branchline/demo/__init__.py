@@ -74,12 +74,19 @@ def prepare(home: str | None = None, *, now: float | None = None) -> Demo:
     return Demo(home, project)
 
 
+def times(now: float | None = None) -> dict[str, float]:
+    """Return when each file last changed, in Unix seconds: in the story, or in a copy made ``now``."""
+    with open(os.path.join(sessions_directory(), _TIMES), encoding="utf-8") as file:
+        told = {name: datetime.fromisoformat(moment).timestamp() for name, moment in json.load(file).items()}
+    later = 0 if now is None else int((now - max(told.values())) // _DAY) * _DAY
+    return {name: moment + later for name, moment in told.items()}
+
+
 def _copy(source: str, target: str, project: str, now: float | None) -> None:
     cwd = json.dumps(project)[1:-1].encode()
-    with open(os.path.join(source, _TIMES), encoding="utf-8") as file:
-        times = {name: datetime.fromisoformat(moment).timestamp() for name, moment in json.load(file).items()}
-    days = 0 if now is None else int((now - max(times.values())) // _DAY)
-    for name, changed in times.items():
+    story = times()
+    days = 0 if now is None else round((max(times(now).values()) - max(story.values())) / _DAY)
+    for name, changed in story.items():
         with open(os.path.join(source, name), "rb") as file:
             data = file.read().replace(_CWD, cwd)
         path = os.path.join(target, _later(name.encode(), days).decode())

@@ -37,6 +37,7 @@ from branchline.mcp.answers import (
 )
 from branchline.session import Session
 from branchline.tree import Filter
+from branchline.views.call_results import CallPairs, PathCalls
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import RowTexts
 from branchline.views.hits import Hit
@@ -95,13 +96,21 @@ class History:
         """Return the last entries of the path to ``leaf``, or of the part of it before an entry."""
         with self._opened(name) as session:
             path = session.path(leaf)
+            whole = frozenset(map(session.index.position, path))
             if before is not None:
                 if before not in path:
                     raise EntryNotFound(f"entry {before} is not on this path of {session.id}")
                 path = path[: path.index(before)]
             redactor = Redactor()
             chosen = path[-last:]
-            deck = _quoted(session, redacted_entries(session, chosen, redactor), redactor)
+            positions = list(map(session.index.position, chosen))
+            calls = PathCalls(
+                CallPairs(session.transcript),
+                positions,
+                whole,
+                lambda at: redacted_entries(session, [session.index.keys[at]], redactor)[0],
+            )
+            deck = _quoted(_deck(session, redacted_entries(session, chosen, redactor), calls), redactor)
             budget, kept = AnswerBudget(), len(deck)
             while kept and budget.take(deck[kept - 1]):
                 kept -= 1
@@ -227,9 +236,9 @@ class History:
             yield session
 
 
-def _quoted(session: Session, entries: list[Entry], redactor: Redactor) -> list[QuotedCard]:
+def _quoted(cards: list[Card], redactor: Redactor) -> list[QuotedCard]:
     deck = []
-    for card in _deck(session, entries):
+    for card in cards:
         title, arguments, text = _texts(card, redactor)
         deck.append(
             QuotedCard(
@@ -247,8 +256,9 @@ def _quoted(session: Session, entries: list[Entry], redactor: Redactor) -> list[
     return deck
 
 
-def _deck(session: Session, entries: list[Entry]) -> list[Card]:
-    return cards(entries, labels=session.transcript.reading.labels, home=os.path.expanduser("~"))
+def _deck(session: Session, entries: list[Entry], calls: PathCalls | None = None) -> list[Card]:
+    labels = session.transcript.reading.labels
+    return cards(entries, labels=labels, home=os.path.expanduser("~"), calls=calls)
 
 
 def _texts(card: Card, redactor: Redactor) -> tuple[str, str, str]:

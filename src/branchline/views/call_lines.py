@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
+from branchline.views.call_outcomes import CallOutcome, call_outcome
 from branchline.views.cards import Card
-from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, StyleRole, cut_line, line_width, make_line
-from branchline.views.tool_views import diff_runs, tool_kind
+from branchline.views.tool_views import diff_runs
 from branchline.views.wrap import text_lines
 
-__all__ = ["call_row", "diff_counts", "diff_lines", "short_diff"]
+__all__ = ["call_row", "diff_lines", "outcome_of", "short_diff"]
 
 _NAME = 7
 _SHORT = 14
 """The longest diff, in lines, that is shown without opening the call."""
-_DURATION = re.compile(r"(?:\d+[hm] )?[\d.,]+[hms]")
 
 
 def call_row(card: Card, columns: int, *, arrow: str = "", words: Line = ()) -> Line:
@@ -44,33 +41,18 @@ def _named(card: Card) -> tuple[str, str]:
 
 def _ended(card: Card) -> Line:
     """The outcome and the duration. Success has neither a symbol nor a colour."""
-    lasted = [fact for fact in card.meta if _DURATION.fullmatch(fact)]
-    facts = [fact for fact in card.meta if fact not in lasted]
-    time = Span(f"  {lasted[0]:>6}" if lasted else "", "dim")
+    words, duration = outcome_of(card)
+    time = Span(f"  {duration:>6}" if duration else "", "dim")
+    role: StyleRole = "warning" if card.open else "error" if card.error else "dim"
+    return make_line(Span(", ".join(words), role), time)
+
+
+def outcome_of(card: Card) -> CallOutcome:
+    """Return the outcome of a call or of a command."""
     if card.open:
-        return make_line(Span("no result", "warning"), time)
-    if card.error:
-        return make_line(Span(", ".join(facts) or "failed", "error"), time)
-    added, removed = diff_counts(card)
-    if added or removed:
-        facts.append(" ".join(filter(None, (f"+{added}" if added else "", f"-{removed}" if removed else ""))))
-    elif card.body.strip():
-        facts.append(count(card.body.strip("\n").count("\n") + 1, "line"))
-    return make_line(Span(", ".join(facts), "dim"), time)
-
-
-def diff_counts(card: Card) -> tuple[int, int]:
-    """Return how many lines an edit adds and removes; writing a file only adds lines."""
-    added = removed = 0
-    is_written = card.call is not None and tool_kind(card.call.name) == "write"
-    for section in card.sections():
-        if section.kind == "diff":
-            lines = section.text.split("\n")
-            added += sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
-            removed += sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
-        elif is_written and section.kind == "code" and not section.title:
-            added += section.text.rstrip("\n").count("\n") + 1
-    return added, removed
+        return CallOutcome(("no result",), "")
+    tool = "bash" if card.kind == "bash" else card.title if card.call is None else card.call.name
+    return call_outcome(tool, card.sections(), card.body, card.meta, failed=card.error)
 
 
 def short_diff(card: Card) -> str:

@@ -15,6 +15,7 @@ from branchline.context.javascript import number_text, utf16_cut
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
+    Block,
     BranchSummary,
     BranchSummaryMessage,
     Compaction,
@@ -37,7 +38,6 @@ from branchline.entries import (
     Text,
     Thinking,
     ThinkingLevelChange,
-    ToolCall,
     ToolResult,
     Unknown,
     UnknownBlock,
@@ -49,9 +49,10 @@ from branchline.entries import (
     blocks_text,
 )
 from branchline.formats import LabelState
+from branchline.views.call_results import PathCalls, is_result, pair_path
 from branchline.views.humanize import as_float, decoded_size
-from branchline.views.tool_calls import Call, call_of, single_line
-from branchline.views.tool_results import result_view, server_result
+from branchline.views.tool_calls import Call, call_of, has_failed, single_line, waits_for_result
+from branchline.views.tool_results import ResultView, result_view
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text
 
 __all__ = ["CLEARED_TYPES", "Card", "CardKind", "Picture", "bash_facts", "cards", "system_text"]
@@ -122,10 +123,19 @@ def cards(
     labels: Mapping[str, LabelState] | None = None,
     home: str = "",
     side_records: bool = False,
+    calls: PathCalls | None = None,
 ) -> list[Card]:
-    """Return the cards of a path in order, and with ``side_records`` those of labels, titles and moves."""
-    deck = _CardBuilder({} if labels is None else labels, home)
-    for entry in entries:
+    """Return the cards of a path in order, and with ``side_records`` those of labels, titles and moves.
+
+    ``calls`` are those of the whole path, if ``entries`` are a part of it. A result is shown with its call
+    only: it is no card of its own if the call is above these entries.
+    """
+    entries = list(entries)
+    if calls is None:
+        every = range(len(entries))
+        calls = PathCalls(pair_path(entries), every, every, entries.__getitem__)
+    deck = _CardBuilder({} if labels is None else labels, home, calls)
+    for deck.position, entry in zip(calls.positions, entries, strict=True):
         if isinstance(entry, Label | SessionInfo | UsageEntry | Leaf | Custom):
             if side_records:
                 deck.note(entry)
@@ -135,13 +145,14 @@ def cards(
 
 
 class _CardBuilder:
-    """The cards so far, and the calls among them without a result."""
+    """The cards so far. ``position`` is that of the entry that is added."""
 
-    def __init__(self, labels: Mapping[str, LabelState], home: str) -> None:
+    def __init__(self, labels: Mapping[str, LabelState], home: str, calls: PathCalls) -> None:
         self.cards: list[Card] = []
+        self.position = 0
         self._labels = labels
         self._home = home
-        self._waiting: dict[str, int] = {}
+        self._calls = calls
 
     def _lay(self, entry: Entry, kind: CardKind, title: str, body: str = "", **more: Any) -> None:
         label = self._labels.get(entry.id)
@@ -217,7 +228,7 @@ class _CardBuilder:
             case AssistantMessage():
                 self._answer(entry, message)
             case ToolResult():
-                self._result(entry, message)
+                self._result(entry, message, 0)
             case BashExecution():
                 self._lay(
                     entry,
@@ -243,7 +254,12 @@ class _CardBuilder:
         failed = message.stop_reason in ("error", "aborted")
         blocks = (Text(text=message.content),) if isinstance(message.content, str) else message.content
         spoken = False
+        results = iter(self._calls.results(self.position))
+        found = 0
         for block in blocks:
+            if (call := call_of(block)) is not None:
+                self._call(entry, call, block, next(results))
+                continue
             match block:
                 case Text():
                     if block.text.strip():
@@ -252,13 +268,13 @@ class _CardBuilder:
                         spoken = True
                 case Thinking():
                     self._lay(entry, "thinking", "Thinking", block.thinking or "(redacted)")
-                case ToolCall():
-                    self._waiting[block.id] = len(self.cards)
-                    self._call(entry, Call(block.id, block.name, block.arguments), is_open=True)
                 case Image():
                     self._lay(entry, "assistant", "Assistant", pictures=_pictures((block,)))
+                case UnknownBlock() if is_result(block):
+                    self._result(entry, block, found)
+                    found += 1
                 case UnknownBlock():
-                    self._unknown(entry, block)
+                    self._lay(entry, "unknown", block.type or "block", json_text(block.fields))
         if failed or message.error_message:
             self._failure(entry, message, () if spoken else facts)
         elif not blocks:
@@ -272,38 +288,47 @@ class _CardBuilder:
         body = message.error_message or "" if len(short) < len(reason) else ""
         self._lay(entry, "note", f"{what}: {short}" if short else what, body, meta=facts, error=True)
 
-    def _call(self, entry: Entry, call: Call, *, is_open: bool, failed: bool = False) -> None:
-        self._lay(entry, "tool", call_line(call, self._home), call=call, open=is_open, error=failed)
-
-    def _unknown(self, entry: Entry, block: UnknownBlock) -> None:
-        """Add an unknown block: a call of a tool that the provider runs, its result, or anything else."""
-        if (call := call_of(block)) is not None:
-            self._call(entry, call, is_open=False, failed=block.fields.get("status") == "failed")
-            return
-        answered = server_result(block)
-        place = None if answered is None else self._waiting.pop(answered[0], None)
-        if answered is None or place is None:
-            self._lay(entry, "unknown", block.type or "block", json_text(block.fields))
-            return
-        self.cards[place] = msgspec.structs.replace(self.cards[place], body=answered[1], open=False)
-
-    def _result(self, entry: Entry, result: ToolResult) -> None:
-        view = result_view(result)
-        pictures = _pictures(result.content)
-        place = self._waiting.pop(result.tool_call_id, None)
-        if place is None:
-            meta = ("without its call", *view.facts)
+    def _call(self, entry: Entry, call: Call, block: Block, result: ToolResult | UnknownBlock | None) -> None:
+        if result is None:
             self._lay(
-                entry, "tool", result.tool_name, view.text, meta=meta, pictures=pictures, error=view.failed
+                entry,
+                "tool",
+                call_line(call, self._home),
+                call=call,
+                open=waits_for_result(block),
+                error=has_failed(block),
             )
             return
-        self.cards[place] = msgspec.structs.replace(
-            self.cards[place],
-            body=view.text,
+        self._outcome(entry, call_line(call, self._home), result_view(result), result, call)
+
+    def _result(self, entry: Entry, result: ToolResult | UnknownBlock, number: int) -> None:
+        """Add a result that is not shown with its call."""
+        if self._calls.is_shown(self.position, number):
+            return
+        if isinstance(result, UnknownBlock):
+            self._lay(entry, "unknown", result.type, json_text(result.fields))
+            return
+        view = result_view(result)
+        self._outcome(entry, result.tool_name, view._replace(facts=("without its call", *view.facts)), result)
+
+    def _outcome(
+        self,
+        entry: Entry,
+        title: str,
+        view: ResultView,
+        result: ToolResult | UnknownBlock,
+        call: Call | None = None,
+    ) -> None:
+        pictures = _pictures(result.content) if isinstance(result, ToolResult) else ()
+        self._lay(
+            entry,
+            "tool",
+            title,
+            view.text,
             meta=view.facts,
             pictures=pictures,
             error=view.failed,
-            open=False,
+            call=call,
         )
 
 

@@ -35,10 +35,11 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import EntrySource
+from branchline.views.call_results import CallPairs
 from branchline.views.file_mentions import with_mentions
 from branchline.views.humanize import as_float
 from branchline.views.spans import Line, Span, make_line
-from branchline.views.tool_calls import Call, ToolCallLookup, single_line
+from branchline.views.tool_calls import Call, single_line
 from branchline.views.tool_results import result_view
 from branchline.views.tool_views import call_text
 
@@ -56,7 +57,7 @@ class RowTexts:
     def __init__(self, source: EntrySource, *, home: str = "") -> None:
         self.source = source
         self.home = home
-        self._calls = ToolCallLookup(source)
+        self._calls = CallPairs(source)
 
     def __call__(self, position: int) -> str:
         return self.of(position, self.source.entry(position))
@@ -65,7 +66,8 @@ class RowTexts:
         """Return the row text of an entry that was read."""
         call = None
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
-            call = self._calls.find(position, entry.message.tool_call_id)
+            self._calls.note([position], [entry])
+            call = self._calls.call_at(position)
         text = row_text(entry, call=call, home=self.home)
         return (text if text or not self._is_foreign else _foreign_text(entry))[:_ROW_LENGTH]
 

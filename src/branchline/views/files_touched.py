@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from branchline.tree import EntrySource
-from branchline.views.call_lines import diff_counts
-from branchline.views.cards import Card
+from branchline.views.call_outcomes import changed_lines
 from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, cut_line, line_width, make_line
 from branchline.views.text import cut_start, one_line
 from branchline.views.tool_calls import Call, calls_of, short_path
-from branchline.views.tool_views import call_files, tool_kind
+from branchline.views.tool_views import call_files, call_sections, tool_kind
 
 __all__ = ["FileList", "TouchedFile", "files_touched"]
 
@@ -58,7 +57,7 @@ def _touches(call: Call) -> Iterator[tuple[str, bool, int, int]]:
     changed = tool_kind(call.name) in ("write", "edit")
     added = removed = 0
     if changed:
-        added, removed = diff_counts(Card(kind="tool", id="", title="", call=call))
+        added, removed = changed_lines(call.name, call_sections(call))
     for number, path in enumerate(files):
         # The lines of a patch over several files count for the first one.
         yield path, changed, added if number == 0 else 0, removed if number == 0 else 0

@@ -1,4 +1,4 @@
-"""The tool calls of a session, and the lookup of the call of a tool result."""
+"""The tool calls of a session."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any
 import msgspec
 
 from branchline.entries import AssistantMessage, Block, Entry, MessageEntry, ToolCall, UnknownBlock
-from branchline.tree import ROOT, EntrySource
 
-__all__ = ["Call", "ToolCallLookup", "call_of", "calls_of", "short_path", "single_line"]
+__all__ = ["Call", "call_of", "calls_of", "has_failed", "short_path", "single_line", "waits_for_result"]
 
-_LOOK_BACK = 1000  # a result usually follows its call directly
-_REMEMBERED = 512
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "name", "status", "result"})
 
 
@@ -62,37 +59,18 @@ def call_of(block: Block) -> Call | None:
     return None
 
 
+def waits_for_result(block: Block) -> bool:
+    """Return whether a call is open without a result: the block of a provider's tool is its whole record."""
+    return not isinstance(block, UnknownBlock) or block.type == "toolCall"
+
+
+def has_failed(block: Block) -> bool:
+    """Return whether the block of a call itself says that it failed."""
+    return isinstance(block, UnknownBlock) and block.fields.get("status") == "failed"
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-class ToolCallLookup:
-    """Finds the call of a tool result among its ancestors, with a cache."""
-
-    def __init__(self, source: EntrySource) -> None:
-        self._source = source
-        self._seen: dict[int, dict[str, Call]] = {}
-
-    def find(self, position: int, call_id: str) -> Call | None:
-        """Return the nearest call with this id above a position; None if there is none nearby."""
-        tree = self._source.tree
-        roles, parents = tree.roles, tree.parents
-        for _ in range(_LOOK_BACK):
-            position = parents[position]
-            if position == ROOT:
-                break
-            if roles[position] == "assistant" and (call := self._at(position).get(call_id)) is not None:
-                return call
-        return None
-
-    def _at(self, position: int) -> dict[str, Call]:
-        found = self._seen.get(position)
-        if found is None:
-            found = {call.id: call for call in calls_of(self._source.entry(position))}
-            if len(self._seen) >= _REMEMBERED:
-                self._seen.clear()
-            self._seen[position] = found
-        return found
 
 
 def short_path(path: str, home: str) -> str:

@@ -12,7 +12,7 @@ from branchline.entries import ToolResult, UnknownBlock, blocks_text, json_codec
 from branchline.views.humanize import duration
 from branchline.views.tool_views import is_shell
 
-__all__ = ["ResultView", "result_view", "server_result"]
+__all__ = ["ResultView", "result_view"]
 
 _HEAD = 400
 """Characters in which an agent reports on a command, before its output."""
@@ -32,7 +32,10 @@ class ResultView(NamedTuple):
     facts: tuple[str, ...]
 
 
-def result_view(result: ToolResult) -> ResultView:
+def result_view(result: ToolResult | UnknownBlock) -> ResultView:
+    """Return the view of a result: a message, or a block of an answer, if the provider ran the tool."""
+    if isinstance(result, UnknownBlock):
+        return ResultView(_block_text(result), False, ())
     text = blocks_text(result.content, "\n")
     details = result.details if isinstance(result.details, dict) else {}
     code, seconds = (
@@ -53,11 +56,7 @@ def result_view(result: ToolResult) -> ResultView:
     return ResultView(text, result.is_error is True or bool(code), tuple(facts))
 
 
-def server_result(block: UnknownBlock) -> tuple[str, str] | None:
-    """Return the call id and the text of a result within an answer; None for other blocks."""
-    call = block.fields.get("tool_use_id")
-    if not block.type.endswith("_tool_result") or not isinstance(call, str):
-        return None
+def _block_text(block: UnknownBlock) -> str:
     content = block.fields.get("content")
     lines = []
     for item in content if isinstance(content, list) else [content]:
@@ -72,7 +71,7 @@ def server_result(block: UnknownBlock) -> tuple[str, str] | None:
                 pass
             case _:
                 lines.append(json_codec.dumps(item).decode("utf-8", "replace"))
-    return call, "\n".join(lines)
+    return "\n".join(lines)
 
 
 def _wrapped(text: str) -> tuple[str, dict[str, Any]]:

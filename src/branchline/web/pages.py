@@ -219,6 +219,6 @@ def _side_values(viewed: ViewedSession, side: Side, leaf: int) -> dict[str, Any]
         "current": leaf >= 0 and index.keys[leaf] == viewed.session.leaf,
         "facts": facts,
         "files": side.changed,
-        "pieces": viewed.pieces(positions[:_MOST_COMPARED]),
+        "pieces": viewed.pieces(positions[:_MOST_COMPARED], frozenset(index.path_positions(leaf))),
         "left_out": max(0, len(positions) - _MOST_COMPARED),
     }

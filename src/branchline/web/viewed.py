@@ -10,13 +10,14 @@ import threading
 import time
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from branchline.errors import BranchlineError, LogReplaced, LogShrank, SessionNotFound
 from branchline.library import SessionLibrary, SessionRow
 from branchline.session import Session
 from branchline.stores import stored_at
+from branchline.views.call_results import CallPairs
 from branchline.views.entry_rows import search_text
 from branchline.views.html.markup import Html
 from branchline.views.html.outline_columns import SkeletonColumns, skeleton_columns
@@ -48,6 +49,7 @@ class ViewedSession:
         self.closed = False
         self.session = Session.open(path)
         self._home = os.path.expanduser("~")
+        self._pairs = CallPairs(self.session.transcript)
         self._renderer = self._make_renderer()
         self._search: Search | None = None
         self.generation = secrets.token_hex(4)
@@ -55,9 +57,10 @@ class ViewedSession:
 
     def _make_renderer(self) -> PieceRenderer:
         transcript = self.session.transcript
-        return PieceRenderer(
-            transcript, labels=transcript.reading.labels, options=PieceOptions(home=self._home)
-        )
+        if self._pairs.source is not transcript:
+            self._pairs = CallPairs(transcript)
+        options = PieceOptions(home=self._home)
+        return PieceRenderer(transcript, labels=transcript.reading.labels, options=options, pairs=self._pairs)
 
     @property
     def offset(self) -> int:
@@ -92,19 +95,23 @@ class ViewedSession:
             transcript, self.session.leaf, labels=transcript.reading.labels, home=self._home, start=start
         )
 
-    def pieces(self, positions: Sequence[int]) -> list[Html]:
-        """Return the HTML of these entries. Raises IndexError for an unknown position."""
+    def pieces(self, positions: Sequence[int], path: Container[int] | None = None) -> list[Html]:
+        """Return the HTML of these entries, with the results of one path or of all branches.
+
+        Raises IndexError for an unknown position.
+        """
         count = len(self.session.index)
         if len(positions) > _MOST_PIECES:
             raise ValueError(f"at most {_MOST_PIECES} pieces at a time")
         if not all(0 <= position < count for position in positions):
             raise IndexError("no such entry")
-        return self._renderer.pieces(positions)
+        return self._renderer.pieces(positions, path)
 
     def rows_changed_since(self, position: int) -> list[int]:
         """Return rows before ``position`` that later entries change, such as a call that got its result."""
         count = len(self.session.index)
-        return sorted({row for at in range(position, count) if (row := self._renderer.row_of(at)) < position})
+        rows = {row for at in range(position, count) for row in self._renderer.answered_rows(at)}
+        return sorted(row for row in rows if row < position)
 
     def position_after(self, offset: int) -> int:
         """Return the first entry at or after this offset of the log."""

@@ -72,11 +72,20 @@ def show_demo(out: Output) -> None:
     from branchline.formats import PI
     from branchline.library import Listing, SessionLibrary
     from branchline.places import NATIVE_AGENT
+    from branchline.views.session_row import latest_first
 
     out.line()
     out.text("Until then, here is the demo library (use `branchline --demo …` to work with it):")
     out.line()
-    listing = SessionLibrary(demo.sessions_directory()).list(deep=True)
-    rows = [replace(row, agent=NATIVE_AGENT if row.format == PI.name else row.format) for row in listing.rows]
-    print_rows(out, Listing(rows), rows)
-    remark("no sessions found on this machine; run `branchline demo` for things to try")
+    times = demo.times(time.time())
+    rows = [
+        replace(
+            row,
+            agent=NATIVE_AGENT if row.format == PI.name else row.format,
+            modified_ms=round(1000 * times[os.path.basename(row.path or row.key)]),
+        )
+        for row in SessionLibrary(demo.sessions_directory()).list(deep=True).rows
+    ]
+    rows.sort(key=latest_first)
+    print_rows(out, Listing(rows), rows, summary=False)
+    remark("no sessions found on this machine; these are the sessions of the demo library")

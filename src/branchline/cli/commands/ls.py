@@ -122,8 +122,9 @@ def print_rows(
     verbose: bool = False,
     command: str = "ls",
     details: Mapping[str, SessionDetails] | None = None,
+    summary: bool = True,
 ) -> None:
-    """Print rows of a listing, and on stderr a summary of the others."""
+    """Print rows of a listing, and with ``summary`` on stderr how many there are and were left out."""
     from branchline.views.session_row import ELSEWHERE, OTHER_AGENT
 
     for note in listing.notes:
@@ -142,9 +143,14 @@ def print_rows(
     columns = _columns(listing.rows, with_directory=with_directory)
     for row in shown:
         out.row(*_line(row, columns))
+    if not summary:
+        return
     unreadable = listing.unreadable
     hidden = [item for item in listing.hidden if item.reason not in (ELSEWHERE, OTHER_AGENT)]
-    facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
+    if len(shown) == listing.seen:
+        facts = [count(listing.seen, "session")]
+    else:
+        facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
     if others := sum(item.reason == OTHER_AGENT for item in listing.hidden):
         facts.append(f"{others} of other agents")
     if elsewhere := len(listing.hidden) - len(hidden) - others:

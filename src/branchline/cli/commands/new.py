@@ -61,8 +61,8 @@ def new_command(
             out.result("new", {**position_fields(session), "cwd": session.cwd, "title": session.title})
         else:
             out.line(session.id)
-            kept = "not written before its first message" if session.is_draft else "kept although it is empty"
-            remark(f"{session.file}: {kept}")
+            state = "not written before its first message" if session.is_draft else "no messages yet"
+            remark(f"{session.file}: {state}")
 
 
 def _require_free(session_id: str, cwd: str | None, directory: str | None) -> None:

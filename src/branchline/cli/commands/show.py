@@ -227,16 +227,19 @@ def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> lis
 
 def _print_folded(out: Output, card: Card, *, full: bool, words: Sequence[str]) -> None:
     """Print a call, thinking or a system prompt on one line; with ``full``, in full."""
-    from branchline.views.call_lines import short_diff
+    from branchline.views.call_lines import outcome_of, short_diff
+    from branchline.views.call_outcomes import line_count
     from branchline.views.tool_views import diff_runs
 
     title = "thinking" if card.kind == "thinking" else card.title
     if card.kind == "bash":
         title = f"$ {title}"
-    facts = list(card.status if card.kind == "tool" else card.meta if card.kind == "bash" else ())
-    lines = card.body.strip("\n").count("\n") + 1 if card.body.strip() else 0
-    if lines:
-        facts.append(count(lines, "line"))
+    lines = line_count(card.body)
+    if card.kind in ("tool", "bash"):
+        outcome = outcome_of(card)
+        facts = [*outcome.words, *filter(None, (outcome.duration,))]
+    else:
+        facts = [count(lines, "line")] if lines else []
     role: StyleRole = "error" if card.error else "thinking" if card.kind == "thinking" else "tool"
     mark = "" if out.plain else "▾ " if full else "▸ "
     out.row("  ", paint(role, f"{mark}{title}"), paint("dim", "  " + _between(out).join(facts)))

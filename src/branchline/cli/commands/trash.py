@@ -24,7 +24,10 @@ __all__ = ["prune_command", "restore_command", "rm_command"]
 @session_argument(many=True)
 @directory_option
 def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) -> None:
-    """Move sessions to the trash; `branchline restore` restores them."""
+    """Move sessions to the trash; `branchline restore` restores them.
+
+    Name another agent's session, or an archived copy, by its path.
+    """
     from branchline.actions.remove import remove
 
     # All names are resolved before the first file moves: a typo removes nothing.

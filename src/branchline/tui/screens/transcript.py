@@ -198,7 +198,11 @@ class TranscriptScreen(ListScreen):
         elif leaf not in session.index:
             leaf = session.leaf
         at_end, part = self.view.at_end, self.view.top_part
-        self._show(Conversation(session, leaf, home=self._home), at_end=at_end, part=part)
+        self._show(self._conversation(leaf, session), at_end=at_end, part=part)
+
+    def _conversation(self, leaf: str | None, session: Session | None = None) -> Conversation[Session]:
+        session = self.session if session is None else session
+        return Conversation(session, leaf, home=self._home, pairs=self.conversation.pairs)
 
     def _show(self, conversation: Conversation[Session], *, at_end: bool, part: int) -> None:
         self.conversation = conversation
@@ -330,7 +334,7 @@ class TranscriptScreen(ListScreen):
 
     def _read_branch(self, key: str) -> None:
         """Show the branch of an entry, from there on."""
-        conversation = Conversation(self.session, branch_end(self.session, key), home=self._home)
+        conversation = self._conversation(branch_end(self.session, key))
         self._follows_leaf = conversation.leaf == self.session.leaf
         self._show(conversation, at_end=False, part=conversation.part_of(key) or 0)
 
@@ -370,7 +374,7 @@ class TranscriptScreen(ListScreen):
         ]
 
         def picked(key: str) -> None:
-            conversation = Conversation(self.session, key, home=self._home)  # it may be gone by now
+            conversation = self._conversation(key)  # it may be gone by now
             self._follows_leaf = key == self.session.leaf
             first = next(branch.first for branch in branches if index.keys[branch.end] == key)
             self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
@@ -402,7 +406,7 @@ class TranscriptScreen(ListScreen):
         part = self.view.selected[0]
         if part >= len(self.conversation):
             return
-        pictures = images_of(self.session.transcript.entries(self.conversation.parts[part]))
+        pictures = images_of(self.conversation.entries(part))
         if not pictures:
             self.tell("no image in this part")
             return

@@ -1,6 +1,7 @@
-"""A path in parts that are shown together: an entry and the tool results that follow it.
+"""A path in parts: an entry and the tool results that follow it.
 
-The parts are computed from the tree alone; the text of a part is read when it is shown.
+The parts are computed from the tree alone; the text of a part is read when it is shown. A result is shown
+with its call, which may be in another part.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar, overload
 from branchline.entries import SIDE_TYPES, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
 from branchline.errors import BranchlineError
 from branchline.tree import ROOT
+from branchline.views.call_results import CallPairs, PathCalls
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import RowTexts
 from branchline.views.hits import matches_all
@@ -71,10 +73,14 @@ class _Parts(Sequence[list[int]]):
 class Conversation(Generic[_Session]):
     """The parts of the path to a leaf, by number."""
 
-    def __init__(self, session: _Session, leaf: str | None, *, home: str = "") -> None:
+    def __init__(
+        self, session: _Session, leaf: str | None, *, home: str = "", pairs: CallPairs | None = None
+    ) -> None:
         self.session = session
         self.leaf = leaf
         self.home = home
+        known = pairs is not None and pairs.source is session.transcript
+        self.pairs = pairs if pairs is not None and known else CallPairs(session.transcript)
         tree = session.index
         types, roles = tree.types, tree.roles
         chain = [] if leaf is None else tree.path_positions(tree.position(leaf))
@@ -99,24 +105,49 @@ class Conversation(Generic[_Session]):
         return "above" if self.leaf in self.session.path() else "elsewhere"
 
     def cards(self, part: int) -> list[Card]:
-        transcript = self.session.transcript
+        return self.window(part, part + 1)
+
+    def window(self, first: int, end: int) -> list[Card]:
+        """Return the cards of some parts that follow each other."""
+        transcript, parts = self.session.transcript, range(*slice(first, end).indices(len(self)))
+        positions = [position for part in parts for position in self.parts[part]]
         try:
-            entries = transcript.entries(self.parts[part])
-            return cards(entries, labels=transcript.reading.labels, home=self.home)
+            entries = transcript.entries(positions)
+            self.pairs.note(positions, entries)
+            calls = PathCalls(self.pairs, positions, self.on_path, transcript.entry)
+            return cards(entries, labels=transcript.reading.labels, home=self.home, calls=calls)
         except (BranchlineError, OSError, ValueError) as problem:
             # The file changed while it is shown.
-            key = transcript.tree.keys[self.parts[part][0]]
+            key = transcript.tree.keys[positions[0]]
             return [Card(kind="damage", id=key, title="Damaged", body=str(problem), error=True)]
 
+    def entries(self, part: int) -> list[Entry]:
+        """Return the entries that a part shows: those of the results of its calls too, wherever they are."""
+        shown: dict[int, None] = {}
+        for position in self.parts[part]:
+            if (answered := self.pairs.call(position)) is None or answered.repeated:
+                shown[position] = None
+            for places in self.pairs.results(position):
+                shown |= dict.fromkeys(place.position for place in places if place.position in self.on_path)
+        return self.session.transcript.entries(list(shown))
+
     def part_of(self, key: str | None) -> int | None:
-        """The part with an entry, or with its nearest ancestor; None if it is on another path."""
+        """The part that shows an entry or its nearest ancestor; None if it is on another path.
+
+        A result is shown in the part of its call.
+        """
         if key is None or key not in self.session.index:
             return None
         tree = self.session.index
         wanted = tree.position(key)
         while wanted != ROOT and wanted not in self.on_path:
             wanted = tree.parent_position(wanted)
-        return None if wanted == ROOT else self.parts.at(self.path.index(wanted))
+        if wanted == ROOT:
+            return None
+        answered = self.pairs.call(wanted)
+        if answered is not None and not answered.repeated:
+            wanted = answered.position
+        return self.parts.at(self.path.index(wanted))
 
     @cached_property
     def on_path(self) -> frozenset[int]:

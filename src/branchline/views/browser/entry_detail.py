@@ -9,11 +9,11 @@ import msgspec
 
 from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry, ToolResult
 from branchline.views.browser.findings_by_entry import FindingsByEntry
+from branchline.views.call_results import CallPairs
 from branchline.views.cards import Card, cards
 from branchline.views.humanize import format_size, tokens
 from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, StyleRole, make_line
-from branchline.views.tool_calls import ToolCallLookup
 from branchline.views.tool_results import result_view
 from branchline.views.tool_views import ToolSection, call_line, diff_runs
 from branchline.views.wrap import text_lines, wrap_line
@@ -125,7 +125,7 @@ def _with_call(session: SessionSource, position: int, entry: Entry, card: Card, 
     The result of a call is in another entry too, so the card of a call is not marked as open.
     """
     if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
-        call = ToolCallLookup(session.transcript).find(position, entry.message.tool_call_id)
+        call = CallPairs(session.transcript).call_at(position)
         if call is not None:
             facts = result_view(entry.message).facts
             return msgspec.structs.replace(card, title=call_line(call, home), call=call, meta=facts)

@@ -8,7 +8,7 @@ import msgspec
 
 from branchline.views.browser.conversation import Conversation, branch_end
 from branchline.views.call_lines import call_row, diff_lines, short_diff
-from branchline.views.cards import Card, cards
+from branchline.views.cards import Card
 from branchline.views.file_mentions import with_mentions
 from branchline.views.hits import find_ranges
 from branchline.views.humanize import count
@@ -29,8 +29,13 @@ _NAMES = {"compaction": "compacted", "branch": "branch summary", "custom": "note
 
 
 def last_cards(session: SessionSource, home: str = "") -> list[Card]:
-    path = session.path()[-_ENTRIES:]
-    return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)
+    """Return the cards of the last entries, from the call of the first result among them on."""
+    conversation = Conversation(session, session.leaf, home=home)
+    keys = session.index.keys
+    shown = [conversation.part_of(keys[position]) for position in conversation.path[-_ENTRIES:]]
+    return conversation.window(
+        min((part for part in shown if part is not None), default=0), len(conversation)
+    )
 
 
 def cards_at(session: SessionSource, entry: str, home: str = "") -> list[Card]:
@@ -39,11 +44,7 @@ def cards_at(session: SessionSource, entry: str, home: str = "") -> list[Card]:
         return last_cards(session, home)
     conversation = Conversation(session, branch_end(session, entry), home=home)
     first = conversation.part_of(entry) or 0
-    return [
-        card
-        for part in range(first, min(first + _PARTS, len(conversation)))
-        for card in conversation.cards(part)
-    ]
+    return conversation.window(first, first + _PARTS)
 
 
 def preview_lines(

@@ -1,17 +1,18 @@
 """One piece of HTML for each entry: prompts, answers and marks in a page.
 
-A piece depends on its entry and, for tool calls, on the results that follow it. It does not depend on the
-shown path, so that a page can request any range of entries and keep the pieces it has. A result is part of
-the piece of the answer that called the tool; then its own piece is empty (:meth:`PieceRenderer.row_of`).
+A piece depends on its entry and, for tool calls, on their results. It does not depend on the shown path, so
+that a page can request any range of entries and keep the pieces it has: a call that has results on several
+branches is there once for each, and the page shows the one whose entry is on its path. The piece of a result
+is empty; if the row of its call is not the one above, it is a link to that row, which the page follows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,7 @@ from branchline.entries import (
     SIDE_TYPES,
     AssistantMessage,
     BashExecution,
+    Block,
     BranchSummary,
     BranchSummaryMessage,
     Compaction,
@@ -37,7 +39,6 @@ from branchline.entries import (
     Text,
     Thinking,
     ThinkingLevelChange,
-    ToolCall,
     ToolResult,
     Unknown,
     UnknownBlock,
@@ -48,23 +49,25 @@ from branchline.entries import (
 )
 from branchline.formats import LabelState
 from branchline.tree import ROOT, EntrySource
+from branchline.views.call_outcomes import call_outcome, line_count
+from branchline.views.call_results import AnsweredCall, CallPairs, ResultPlace, is_result, results_of
 from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
 from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.html.prose import is_plain, prose
 from branchline.views.humanize import count, decoded_size, format_size, money, tokens
 from branchline.views.times import instant
-from branchline.views.tool_calls import Call, call_of, single_line
-from branchline.views.tool_results import ResultView, result_view, server_result
+from branchline.views.tool_calls import Call, call_of, has_failed, single_line, waits_for_result
+from branchline.views.tool_results import ResultView, result_view
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text, tool_kind
 
 __all__ = ["PieceOptions", "PieceRenderer", "day_heading"]
 
-_LOOKED_AT = 256
-"""The most entries below an answer that are searched for the results of its calls."""
 _LONGEST_OUTPUT = 200_000
 """The most characters of a tool's output in a page; the rest is counted."""
 _LONGEST_GIST = 32
+_NEIGHBOURS = 10
+"""The most results below an answer that a page finds it by."""
 _WORTH_A_REFERENCE = 160
 """The shortest plain text that may be replaced by a reference, in characters."""
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -82,12 +85,20 @@ class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The home directory, shown as ``~`` in paths."""
 
 
+class _Outcome(NamedTuple):
+    """What is shown of a result, and the entry that has it."""
+
+    position: int
+    view: ResultView
+    images: Sequence[Html] = ()
+
+
 Reference = Callable[[int, str], int | None]
 """Returns the offset of the JSON string of a text in the line of an entry; None if it is not there."""
 
 
 class PieceRenderer:
-    """Renders the entries of one session; stateless between calls.
+    """Renders the entries of one session, which may grow meanwhile.
 
     With ``reference`` the long plain texts of a piece are empty elements, which the page fills with text from
     the session's own lines: ``data-text`` (outputs, inputs, thoughts, patches), ``data-paragraphs`` (messages
@@ -101,104 +112,64 @@ class PieceRenderer:
         labels: Mapping[str, LabelState] | None = None,
         options: PieceOptions | None = None,
         reference: Reference | None = None,
+        pairs: CallPairs | None = None,
     ) -> None:
         self.source = source
         self._reference = reference
+        self._pairs = CallPairs(source) if pairs is None else pairs
         self.options = PieceOptions() if options is None else options
         self._labels: Mapping[str, LabelState] = {} if labels is None else labels
         self._read: dict[int, Entry] = {}
-        self._owners: dict[int, int] = {}
+        self._path: Container[int] | None = None
 
-    def pieces(self, positions: Sequence[int]) -> list[Html]:
-        """Return the pieces of these entries, in this order."""
+    def pieces(self, positions: Sequence[int], path: Container[int] | None = None) -> list[Html]:
+        """Return the pieces of these entries, in this order; with a ``path``, with the results on it only."""
         entries = self.source.entries(positions)
-        self._read = dict(zip(positions, entries, strict=True))
-        owners = self._owners = {}
+        self._pairs.note(positions, entries)
+        self._read, self._path = dict(zip(positions, entries, strict=True)), path
         try:
-            # Results follow their answer: most are known to be shown there when their turn comes.
-            return [
-                EMPTY if at in owners else self._piece(at, entry)
-                for at, entry in zip(positions, entries, strict=True)
-            ]
+            return [self._piece(at, entry) for at, entry in zip(positions, entries, strict=True)]
         finally:
-            self._read, self._owners = {}, {}
+            self._read, self._path = {}, None
 
     def piece(self, position: int) -> Html:
-        """Return the piece of one entry; empty for side records and for results shown with their call."""
+        """Return the piece of one entry; without text for side records and results shown with their call."""
         return self._piece(position, self.source.entry(position))
 
     def row_of(self, position: int) -> int:
-        """Return the entry whose piece shows this one: itself, or the answer that a tool result belongs to.
+        """Return the entry whose piece shows this one: itself, or the answer with the call of a result."""
+        rows = self.answered_rows(position) if self.source.tree.roles[position] == "toolResult" else []
+        return rows[0] if rows else position
 
-        When an entry is appended, this is the piece that changed.
-        """
-        tree = self.source.tree
-        if tree.roles[position] != "toolResult":
-            return position
-        entry = self.source.entry(position)
-        return position if (owner := self._owner(position, entry)) is None else owner
+    def answered_rows(self, position: int) -> list[int]:
+        """Return the entries whose calls have their results in this one: the pieces that it changes."""
+        if self.source.tree.roles[position] not in ("assistant", "toolResult"):
+            return []
+        numbers = range(len(results_of(self._entry(position))))
+        found = [self._answered(position, number) for number in numbers]
+        return sorted({call.position for call in found if call is not None})
 
     # -- results and their calls ----------------------------------------------------------------------
 
-    def _owner(self, position: int, entry: Entry) -> int | None:
-        """The answer that shows this result; None if the result stands alone."""
-        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
-            return None
-        if (owner := self._owners.get(position)) is not None:
-            return owner
-        tree = self.source.tree
-        above = position
-        for _ in range(_LOOKED_AT):
-            above = tree.parent_position(above)
-            if above == ROOT or tree.roles[above] == "user":
-                return None
-            if tree.roles[above] == "assistant":
-                found = self._results(above, self._entry(above))
-                return above if any(at == position for at, _ in found.values()) else None
-        return None
+    def _answered(self, position: int, number: int = 0) -> AnsweredCall | None:
+        """The call that shows a result; None if the result is shown where it is."""
+        found = self._pairs.call(position, number)
+        return None if found is None or found.repeated else found
 
     def _entry(self, position: int) -> Entry:
         entry = self._read.get(position)
         return self.source.entry(position) if entry is None else entry
 
-    def _results(self, position: int, entry: Entry) -> dict[str, tuple[int, ToolResult]]:
-        """The results that answer the calls of an entry, by call id: the first one for each.
-
-        They are below the answer, before the next prompt or answer on each branch.
-        """
-        found: dict[str, tuple[int, ToolResult]] = {}
-        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
-            return found
-        content = entry.message.content
-        if isinstance(content, str):
-            return found
-        wanted = {block.id for block in content if type(block) is ToolCall}
-        if not wanted:
-            return found
-        tree = self.source.tree
-        roles, children = tree.roles, tree.child_positions
-        waiting = children(position)[::-1]
-        for _ in range(_LOOKED_AT):
-            if not waiting:
+    def _with(self, row: int, position: int) -> Html:
+        """The piece of an entry that another row shows: empty if that is the row above its neighbours."""
+        tree, above = self.source.tree, position
+        for _ in range(_NEIGHBOURS):
+            above = tree.parent_position(above)
+            if above == row:
+                return EMPTY
+            if above == ROOT or tree.roles[above] != "toolResult":
                 break
-            at = waiting.pop()
-            role = roles[at]
-            if role == "toolResult":
-                record = self._entry(at)
-                message = record.message if isinstance(record, MessageEntry) else None
-                if (
-                    isinstance(message, ToolResult)
-                    and (key := message.tool_call_id) in wanted
-                    and key not in found
-                ):
-                    found[key] = (at, message)
-                    self._owners[at] = position
-                    if len(found) == len(wanted):
-                        break
-            elif role in ("user", "assistant"):
-                continue
-            waiting += children(at)[::-1]
-        return found
+        return _WITH(tree.keys[row])
 
     # -- texts ----------------------------------------------------------------------------------------
 
@@ -278,7 +249,7 @@ class PieceRenderer:
             case AssistantMessage():
                 return self._answer(position, entry, message)
             case ToolResult():
-                return self._lone_result(position, entry, message)
+                return self._result(position, entry, message)
             case BashExecution():
                 return self._bash(position, entry, message)
             case SystemMessage():
@@ -298,18 +269,19 @@ class PieceRenderer:
     def _answer(self, position: int, entry: MessageEntry, message: AssistantMessage) -> Html:
         content = message.content
         blocks: Sequence[Any] = (Text(text=content),) if isinstance(content, str) else content
-        results = self._results(position, entry) if self.options.tools else {}
+        results = iter(self._pairs.results(position))
+        row = position
         parts: list[Html] = []
         tools: list[Html] = []
-        bare, hidden = True, 0
+        bare, hidden, found = True, 0, 0
         for block in blocks:
+            if (call := call_of(block)) is not None:
+                if self.options.tools:
+                    tools.append(self._tool(position, call, block, next(results)))
+                else:
+                    hidden += 1
+                continue
             match block:
-                case ToolCall():
-                    if self.options.tools:
-                        tools.append(self._tool(position, block, results.get(block.id)))
-                    else:
-                        hidden += 1
-                    continue
                 case Text():
                     if not block.text or block.text.isspace():
                         continue
@@ -323,14 +295,17 @@ class PieceRenderer:
                 case Image():
                     shown = _PROSE(join(self._images((block,))))
                     bare = False
-                case UnknownBlock():
-                    if (call := call_of(block)) is not None:
-                        if self.options.tools:
-                            failed = block.fields.get("status") == "failed"
-                            tools.append(self._line(position, call, failed=failed))
-                        else:
-                            hidden += 1
+                case UnknownBlock() if is_result(block):
+                    answered = self._answered(position, found)
+                    found += 1
+                    if answered is not None:
+                        row = answered.position
                         continue
+                    if not self.options.tools:
+                        continue
+                    text = result_view(block).text
+                    shown = _NOTE(block.type, single_line(text[:200]), _PRE(text[:_LONGEST_OUTPUT]))
+                case UnknownBlock():
                     shown = _unknown_block(block)
                 case _:
                     continue
@@ -349,6 +324,8 @@ class PieceRenderer:
             parts.append(_FAILURE(_ICONS["warn"], f"{what}: {reason}" if reason else what))
             bare = False
         if not parts:
+            if row != position:
+                return self._with(row, position)
             if not self.options.thinking and blocks:
                 return EMPTY
             parts.append(_OMITTED("No content"))
@@ -369,21 +346,34 @@ class PieceRenderer:
 
     # -- tools ----------------------------------------------------------------------------------------
 
-    def _tool(self, position: int, block: ToolCall, answered: tuple[int, ToolResult] | None) -> Html:
-        call = Call(block.id, block.name, block.arguments)
-        if answered is None:
-            return self._line(position, call, is_open=True)
-        at, result = answered
-        return self._line(position, call, (at, result_view(result)), images=self._images(result.content))
+    def _tool(self, position: int, call: Call, block: Block, places: Sequence[ResultPlace]) -> Html:
+        """A call, once for each of its results."""
+        if self._path is not None:
+            places = [place for place in places if place.position in self._path]
+        if not places:
+            return self._line(position, call, failed=has_failed(block), is_open=waits_for_result(block))
+        return join(
+            [
+                self._line(position, call, self._outcome(place), is_variant=number > 0)
+                for number, place in enumerate(places)
+            ]
+        )
 
-    def _lone_result(self, position: int, entry: MessageEntry, result: ToolResult) -> Html:
-        """A result whose call is not above it, or was answered on another branch already."""
-        if not self.options.tools or self._owner(position, entry) is not None:
+    def _outcome(self, place: ResultPlace) -> _Outcome:
+        result = results_of(self._entry(place.position))[place.number]
+        images = self._images(result.content) if isinstance(result, ToolResult) else ()
+        return _Outcome(place.position, result_view(result), images)
+
+    def _result(self, position: int, entry: MessageEntry, result: ToolResult) -> Html:
+        """A result: empty if it is shown with its call."""
+        if not self.options.tools:
             return EMPTY
+        if (answered := self._answered(position)) is not None:
+            return self._with(answered.position, position)
         view = result_view(result)
         view = view._replace(facts=("without its call", *view.facts))
         call = Call(result.tool_call_id, result.tool_name, {})
-        line = self._line(position, call, (position, view), images=self._images(result.content))
+        line = self._line(position, call, _Outcome(position, view, self._images(result.content)))
         return self._tool_article(entry, _BARE, "Tool result", line)
 
     def _bash(self, position: int, entry: MessageEntry, message: BashExecution) -> Html:
@@ -392,7 +382,8 @@ class PieceRenderer:
             return EMPTY
         call = Call("", "bash", {"command": message.command})
         view = ResultView(message.output, bool(message.exit_code), bash_facts(message))
-        return self._tool_article(entry, _SHELL, _COMMAND, self._line(position, call, (position, view)))
+        line = self._line(position, call, _Outcome(position, view))
+        return self._tool_article(entry, _SHELL, _COMMAND, line)
 
     def _tool_article(self, entry: Entry, kind: Html, name: str, line: Html) -> Html:
         return self._article(entry, kind, name, join((_TOOLSET(line), self._chips(entry))))
@@ -401,29 +392,33 @@ class PieceRenderer:
         self,
         position: int,
         call: Call,
-        answered: tuple[int, ResultView] | None = None,
+        outcome: _Outcome | None = None,
         *,
         failed: bool = False,
         is_open: bool = False,
-        images: Sequence[Html] = (),
+        is_variant: bool = False,
     ) -> Html:
-        """A tool call: one line, and what it shows when it is opened."""
+        """A tool call: one line, and what it shows when it is opened.
+
+        ``is_variant`` marks the same call with the result of another branch.
+        """
         kind = tool_kind(call.name)
         name, _, subject = call_line(call, self.options.home).partition(": " if kind != "other" else " ")
         sections = call_sections(call, self.options.home)
         parts = [self._section(position, section) for section in sections]
-        at, view = answered or (position, ResultView("", failed, ()))
-        lines = _lines(view.text)
-        if lines:
-            parts.append(self._output(at, view.text, lines, position))
-        parts += images
-        facts, duration = view.facts, ""
-        if facts:
-            duration = next((fact for fact in facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
-            facts = tuple(fact for fact in facts if fact != duration)
-        gist = ", ".join(facts)[: 2 * _LONGEST_GIST] if facts else _gist(kind, sections, view.text, lines)
+        at, view, images = outcome or _Outcome(position, ResultView("", failed, ()))
+        lines = line_count(view.text)
+        told = [self._output(at, view.text, lines, position)] if lines else []
+        told += images
+        if told and at != position:  # a page takes it out where the result is not on its path
+            told = [_OUT(_joined(told))]
+        parts += told
+        words, duration = call_outcome(
+            call.name, sections, view.text, view.facts, failed=view.failed, minus="\u2212"
+        )
+        gist = ", ".join(words)[: 2 * _LONGEST_GIST]
         return _TOOL(
-            Html(" bad") if view.failed else EMPTY,
+            Html((" bad" if view.failed else "") + (" variant" if is_variant else "")),
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
             _ICONS[kind],
             _name(name),
@@ -523,6 +518,8 @@ _TOOL = template(
     '<span class="gist">{}</span><span class="dur">{}</span>{}</summary>{}</details>'
 )
 _STATE = template('<i class="i st {}" role="img" aria-label="{}"></i>')
+_WITH = template('<a class="with" href="#e-{}"></a>')
+_OUT = template('<div class="out">{}</div>')
 _IO = template('<div class="io fold">{}</div>')
 _SECTION = template('<div class="lab">{}</div><pre tabindex="0"{}>{}</pre>')
 _REFERRED = template('<div class="lab">{}</div><pre tabindex="0" data-text="{}"></pre>')
@@ -575,38 +572,8 @@ def _joined(parts: list[Html]) -> Html:
 
 
 def _unknown_block(block: UnknownBlock) -> Html:
-    answered = server_result(block)
-    name = block.type or "block"
-    text = json_text(block.fields) if answered is None else answered[1]
-    return _NOTE(name, single_line(text[:200]), _PRE(text[:_LONGEST_OUTPUT]))
-
-
-_TESTS = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped)\b(?:, \d+ [a-z]+){0,3}")
-
-
-def _gist(kind: str, sections: Sequence[ToolSection], result: str, lines: int) -> str:
-    """The outcome of a call in two or three words, if the result has no facts."""
-    if kind in ("edit", "write"):
-        added = removed = 0
-        for section in sections:
-            if section.kind == "diff":
-                added += section.text.count("\n+") + section.text.startswith("+")
-                removed += section.text.count("\n-") + section.text.startswith("-")
-            elif section.kind == "code":
-                added += section.text.count("\n") + 1
-        return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
-    if kind == "shell":
-        end = result[-400:]
-        if ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
-            return str(found[-1])
-    return count(lines, "line") if lines else ""
-
-
-def _lines(text: str) -> int:
-    """The number of lines of a text; 0 if it is blank."""
-    if not text or text.isspace():
-        return 0
-    return text.count("\n") + (not text.endswith("\n"))
+    text = json_text(block.fields)
+    return _NOTE(block.type or "block", single_line(text[:200]), _PRE(text[:_LONGEST_OUTPUT]))
 
 
 def _margin(answer: AssistantMessage | None) -> Html:

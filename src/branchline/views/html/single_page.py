@@ -136,7 +136,7 @@ def _parts(
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    first = _first_part(PieceRenderer(source, labels=labels, options=options), source, leaf)
+    first = _first_part(source, leaf, options)
 
     def head(style: Html, without_script: Html) -> bytes:
         after = join((_provenance_block(provenance), _NOSCRIPT(without_script)))
@@ -219,13 +219,15 @@ def _counts(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {kind}" for kind, number in sorted(kinds.items()))
 
 
-def _first_part(renderer: PieceRenderer, source: EntryLog, leaf: str | None) -> Html:
+def _first_part(source: EntryLog, leaf: str | None, options: PieceOptions) -> Html:
     """The beginning of the path, for readers without JavaScript."""
     tree = source.tree
-    path = [tree.positions[key] for key in tree.conversation_path(leaf)][: 4 * _FIRST_ROWS]
+    whole = [tree.positions[key] for key in tree.conversation_path(leaf)]
+    renderer = PieceRenderer(source, labels=source.reading.labels, options=options)
+    path = whole[: 4 * _FIRST_ROWS]
     rows: list[Html] = []
     size, before = 0, ""
-    for position, piece in zip(path, renderer.pieces(path), strict=True):
+    for position, piece in zip(path, renderer.pieces(path, frozenset(whole)), strict=True):
         if not piece:
             continue
         size += len(piece)

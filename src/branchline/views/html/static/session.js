@@ -15,7 +15,7 @@ const icon = (name) => element("i", "i " + name);
 
 export class SessionPage {
   constructor(source, tree, { compareLink } = {}) {
-    Object.assign(this, { source, tree, compareLink });
+    Object.assign(this, { source, tree, compareLink, path: [], on: new Set() });
     this.cache = new Map(); this.folds = new WeakMap(); this.opened = new Map(); this.all = { tool: false, think: false };
     this.open = new Set(); this.shown = new Set(); this.here = 0; this.quietUntil = 0; this.filling = new Set();
     this.box = $("#path");
@@ -33,6 +33,7 @@ export class SessionPage {
     this.path = tree.path(tree.leaf >= 0 ? tree.leaf : tree.newest(tree.roots[tree.roots.length - 1] ?? -1));
     const linked = this.linked();
     if (linked >= 0 && !this.path.includes(linked)) this.path = tree.path(tree.newest(linked));
+    this.on = new Set(this.path);
     const at = Math.max(0, this.path.indexOf(linked));
     await this.load(this.path.slice(Math.max(0, at - 4), at + 30));
     this.box.replaceChildren();
@@ -43,8 +44,14 @@ export class SessionPage {
 
   // Another leaf; `keep` is the index of a row that stays where it is.
   showPath(leaf, keep = -1) {
-    this.path = this.tree.path(leaf); this.here = Math.min(this.here, this.path.length - 1);
-    this.list.show(this.path, keep); this.drawTree();
+    const other = this.take(this.tree.path(leaf)); this.here = Math.min(this.here, this.path.length - 1);
+    this.list.show(this.path, keep); this.list.refresh(other); this.drawTree();
+  }
+
+  // Another path: the indices of the rows that show a result which is on one of the two only.
+  take(path) {
+    const before = this.on; this.path = path; this.on = new Set(path);
+    return [...this.list.nodes].filter(([, node]) => node.results?.some((at) => before.has(at) !== this.on.has(at))).map(([index]) => index);
   }
 
   // New entries at the end (live): follow if they continue the shown path. pieces: [position, HTML] of some of them.
@@ -54,7 +61,7 @@ export class SessionPage {
     for (const at of changed) this.cache.delete(at);
     for (const [at, piece] of pieces) this.keep(at, piece, []);
     const path = this.tree.path(this.tree.newest(end ?? 0)), added = path.length - this.path.length;
-    this.path = path; this.list.show(path); this.list.refresh(changed.map((at) => path.indexOf(at)).filter((index) => index >= 0));
+    const other = this.take(path); this.list.show(path); this.list.refresh([...other, ...changed.map((at) => path.indexOf(at)).filter((index) => index >= 0)]);
     this.treeTimer ??= setTimeout(() => { this.treeTimer = null; this.drawTree(); }, 200);  // the new rows are seen first
     return added;
   }
@@ -79,7 +86,12 @@ export class SessionPage {
     if (this.cache.size > 3000 && !this.whole) for (const key of [...this.cache.keys()].slice(0, 1000)) this.cache.delete(key);
   }
 
-  keep(at, piece, paragraphs) { this.cache.set(at, { piece, model: / class="mdl">([^<]*)</.exec(piece)?.[1] ?? "", paragraphs }); }
+  // A piece that is a link is shown by another row.
+  keep(at, piece, paragraphs) {
+    const link = piece.startsWith('<a class="with"') ? parsed(piece).firstChild.getAttribute("href").slice(3) : null;
+    if (link !== null) piece = "";
+    this.cache.set(at, { piece, row: link === null ? -1 : this.tree.find(link), model: / class="mdl">([^<]*)</.exec(piece)?.[1] ?? "", paragraphs });
+  }
 
   text(at, place) { const [offset, delta] = place.split(":").map(Number); return this.source.text(at + (delta || 0), offset); }
 
@@ -92,24 +104,38 @@ export class SessionPage {
     if (day && day !== dayOf(last)) node.append(element("h2", "day", day));
     if (this.tree.isFork(at)) node.append(this.switcher(at, index));
     if (known.piece) {
-      const template = document.createElement("template"); template.innerHTML = known.piece;
-      this.prepare(template.content, at, known.paragraphs);
-      const article = template.content.querySelector("article"), clock = clockOf(time);
+      const content = parsed(known.piece);
+      node.results = this.choose(content);
+      this.prepare(content, at, known.paragraphs);
+      const article = content.querySelector("article"), clock = clockOf(time);
       if (article) {
         article.setAttribute("aria-label", [article.getAttribute("aria-label"), clock].filter(Boolean).join(", "));
         article.setAttribute("aria-posinset", index + 1); article.setAttribute("aria-setsize", this.path.length);
       }
-      for (const link of template.content.querySelectorAll(".margin > a")) {
+      for (const link of content.querySelectorAll(".margin > a")) {
         const shown = link.querySelector("time");
         link.href = "#e-" + encodeURIComponent(this.tree.ids[at]); link.title = "Link to this entry";
         if (shown && time !== null) { shown.textContent = clock; shown.dateTime = new Date(time).toISOString(); }
       }
       if (clock && clock === clockOf(last) && this.tree.kinds[at] !== "u") node.classList.add("same-minute");
       if (known.model && known.model === this.modelBefore(index)) node.classList.add("same-model");
-      node.append(template.content);
+      node.append(content);
     }
     if (index === this.here) node.classList.add("on");
     return node;
+  }
+
+  // Of the results of a call, keep the one on the path; where none is, the call has no result. Returns where all are.
+  choose(content) {
+    const results = [];
+    for (const call of content.querySelectorAll(".tool:not(.variant)")) {
+      const same = [call]; while (same[same.length - 1].nextElementSibling?.classList.contains("variant")) same.push(same[same.length - 1].nextElementSibling);
+      const places = same.map((one) => (one.id ? this.tree.find(one.id.slice(2)) : -1)), chosen = places.findIndex((place) => place < 0 || this.on.has(place));
+      results.push(...places.filter((place) => place >= 0));
+      same.forEach((one, number) => { if (number !== Math.max(0, chosen)) one.remove(); });
+      if (chosen < 0) unanswered(call);
+    }
+    return results;
   }
 
   // Take what is folded out of the document, and put in the texts that the piece refers to.
@@ -191,7 +217,8 @@ export class SessionPage {
     if (!this.path.includes(at)) this.showPath(this.tree.newest(at));
     let index = this.path.indexOf(at);
     await this.load(this.path.slice(Math.max(0, index - 12), index + 16));
-    while (index > 0 && this.cache.get(this.path[index])?.piece === "") index--;   // a result stands with its answer
+    const shown = this.path.indexOf(this.cache.get(at)?.row ?? -1);   // a result stands with its answer
+    if (shown >= 0) index = shown; else while (index > 0 && this.cache.get(this.path[index])?.piece === "") index--;
     this.quietUntil = performance.now() + 400;
     const node = await this.list.go(index, block, (row) => this.load(this.path.slice(Math.max(0, row - 12), row + 16)));
     this.mark(index);
@@ -405,6 +432,16 @@ export class SessionPage {
 }
 
 function focusOn(node) { const entry = node?.querySelector("article"); if (entry) { entry.tabIndex = -1; entry.focus({ preventScroll: true }); } }
+const parsed = (piece) => { const template = document.createElement("template"); template.innerHTML = piece; return template.content; };
+
+// The line of a call whose result is not on the path.
+function unanswered(call) {
+  call.classList.remove("bad"); call.removeAttribute("id"); call.querySelector(".out")?.remove();
+  for (const part of call.querySelectorAll("summary .gist, summary .dur")) part.textContent = "";
+  const state = call.querySelector("summary .st"), inside = call.querySelector(".io");
+  state.className = "i st wait"; state.setAttribute("aria-label", "no result");
+  if (inside && !inside.firstChild) inside.remove();
+}
 
 const WHO = { u: "Prompt", a: "Answer", t: "Result", h: "Command", c: "Summary", b: "Summary", m: "Note" };
 const dayFormat = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
