@@ -88,7 +88,7 @@ export class SessionPage {
 
   // A piece that is a link is shown by another row.
   keep(at, piece, paragraphs) {
-    const link = piece.startsWith('<a class="with"') ? parsed(piece).firstChild.getAttribute("href").slice(3) : null;
+    const link = piece.startsWith('<a class="with"') ? fragmentOf(piece).firstChild.getAttribute("href").slice(3) : null;
     if (link !== null) piece = "";
     this.cache.set(at, { piece, row: link === null ? -1 : this.tree.find(link), model: / class="mdl">([^<]*)</.exec(piece)?.[1] ?? "", paragraphs });
   }
@@ -104,7 +104,7 @@ export class SessionPage {
     if (day && day !== dayOf(last)) node.append(element("h2", "day", day));
     if (this.tree.isFork(at)) node.append(this.switcher(at, index));
     if (known.piece) {
-      const content = parsed(known.piece);
+      const content = fragmentOf(known.piece);
       node.results = this.choose(content);
       this.prepare(content, at, known.paragraphs);
       const article = content.querySelector("article"), clock = clockOf(time);
@@ -432,7 +432,7 @@ export class SessionPage {
 }
 
 function focusOn(node) { const entry = node?.querySelector("article"); if (entry) { entry.tabIndex = -1; entry.focus({ preventScroll: true }); } }
-const parsed = (piece) => { const template = document.createElement("template"); template.innerHTML = piece; return template.content; };
+const fragmentOf = (piece) => { const template = document.createElement("template"); template.innerHTML = piece; return template.content; };
 
 // The line of a call whose result is not on the path.
 function unanswered(call) {
