@@ -15,6 +15,7 @@ from branchline import SessionLibrary
 from branchline.web.app import create_app
 from branchline.web.entry import Keys
 from branchline.web.server import http_server
+from branchline.web.viewed import StartIndex
 
 PORT = 4711
 
@@ -36,10 +37,13 @@ class Answer(NamedTuple):
 class Viewer:
     """The application with its keys. ``get`` and ``post`` are what the viewer's own page would send."""
 
-    def __init__(self, library: SessionLibrary, *, writable: bool = False) -> None:
+    def __init__(
+        self, library: SessionLibrary, *, writable: bool = False, index: StartIndex | None = None
+    ) -> None:
+        self.library = library
         self.keys = Keys()
         self.host = f"{self.keys.name}.localhost:{PORT}"
-        self.app = create_app(library, self.keys, port=PORT, writable=writable)
+        self.app = create_app(library, self.keys, port=PORT, writable=writable, index=index)
 
     def get(self, target: str, **headers: str) -> Answer:
         given = {"host": self.host, "cookie": f"branchline={self.keys.cookie}", **_names(headers)}

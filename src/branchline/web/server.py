@@ -24,6 +24,7 @@ from branchline.programs import safe_environment
 from branchline.web.app import create_app
 from branchline.web.entry import EntryFile, Keys
 from branchline.web.guard import Guard
+from branchline.web.viewed import StartIndex
 
 __all__ = ["http_server", "serve"]
 
@@ -114,11 +115,13 @@ def serve(
     open_browser: bool = True,
     on_address: Callable[[str], object] = print,
     again: int | None = None,
+    index: StartIndex | None = None,
 ) -> None:
     """Serve the sessions of a library until interrupted.
 
     ``on_address`` receives the address to open, which works once. Each line from the
-    descriptor ``again``, a terminal, makes another one.
+    descriptor ``again``, a terminal, makes another one. ``index`` starts a process that updates
+    the index of the library.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener, ExitStack() as files:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -126,7 +129,7 @@ def serve(
         listener.listen(_BACKLOG)
         port = listener.getsockname()[1]
         keys = Keys()
-        server = http_server(create_app(library, keys, port=port, writable=writable))
+        server = http_server(create_app(library, keys, port=port, writable=writable, index=index))
         server.on_stop = files.close
 
         def invite() -> None:

@@ -6,9 +6,9 @@ import { startPage } from "./theme.js";
 startPage();
 const $ = (selector) => document.querySelector(selector);
 const element = (name, className, text) => { const made = document.createElement(name); if (className) made.className = className; if (text !== undefined) made.textContent = text; return made; };
-const ROW = 44, HIT = 28, PAGE = 100, WAIT = 90;
+const ROW = 44, HIT = 28, PAGE = 100, WAIT = 90, LATER = 1500;
 const state = { q: "", agent: "", project: "", days: "", shape: "", sort: "age", reverse: "" };
-let total = 0, rows = new Map(), asked = new Set(), turn = 0, here = -1, tops = [0], timer = 0;
+let total = 0, rows = new Map(), asked = new Set(), turn = 0, here = -1, tops = [0], timer = 0, later = 0;
 
 const box = $("#rows"), search = $("#q");
 
@@ -30,11 +30,25 @@ async function load(offset) {
   tell(answer.notes.join("; "));
   answer.rows.forEach((row, index) => rows.set(offset + index, row));
   total = answer.total;
-  if (!offset) offer(answer);
+  if (!offset) { offer(answer); clearTimeout(later); if (answer.waiting) later = setTimeout(more, LATER); }
   place(); draw();
 }
 
-function again() { turn += 1; rows = new Map(); asked = new Set(); here = -1; remember(); load(0); }
+// What the server did not know yet: it reads and indexes in the background. Rows stay where they are until it is there.
+async function more() {
+  const mine = turn, known = [...asked];
+  let answers;
+  try { answers = await Promise.all(known.map((offset) => ask(address(offset)))); } catch { later = setTimeout(more, 4 * LATER); return; }
+  if (mine !== turn) return;
+  const scrolled = scrollY, at = rows.get(here)?.id; turn += 1; rows = new Map(); asked = new Set(known);
+  answers.forEach((answer, number) => answer.rows.forEach((row, index) => rows.set(known[number] + index, row)));
+  total = answers[0].total; here = -1;
+  for (const [place, row] of rows) if (row.id === at) here = place;
+  tell(answers[0].notes.join("; ")); offer(answers[0]); place(); draw(); scrollTo(0, scrolled);
+  if (answers[0].waiting) later = setTimeout(more, LATER);
+}
+
+function again() { clearTimeout(later); turn += 1; rows = new Map(); asked = new Set(); here = -1; remember(); load(0); }
 function tell(sentence) { $("#problem").hidden = !sentence; $("#problem").textContent = sentence; }
 
 function remember() {
@@ -55,7 +69,9 @@ function offer(answer) {
   const chosen = $("#project");
   if (!state.project) chosen.replaceChildren(new Option("Any project", ""), ...answer.projects.map((name) => new Option(name, name)));
   chosen.value = state.project;
-  $("#tally").replaceChildren(element("b", "", total.toLocaleString("en")), ` ${total === 1 ? "session" : "sessions"}${state.q ? " found" : ""}`);
+  const tally = [element("b", "", total.toLocaleString("en")), ` ${total === 1 ? "session" : "sessions"}${state.q ? " found" : ""}`];
+  if (answer.indexed) { const word = element("span", "quiet", "indexing"); word.title = answer.indexed; tally.push(" ", word); }
+  if ($("#tally").textContent !== tally.map((part) => part.textContent ?? part).join("")) $("#tally").replaceChildren(...tally);  // it is read aloud
   $("#empty").hidden = total > 0;
   for (const button of document.querySelectorAll("[data-sort]")) button.setAttribute("aria-pressed", button.dataset.sort === state.sort);
   for (const select of document.querySelectorAll(".selwrap select")) select.parentElement.classList.toggle("set", Boolean(select.value));
@@ -118,7 +134,7 @@ function hits(row) {
     if (hit.places > 1) line.append(element("span", "quiet", `in ${hit.places} sessions`));
     list.append(line);
   }
-  if (row.more) list.append(element("span", "quiet more", `${row.more} more`));
+  if (row.more) list.append(element("span", "quiet more", `${row.more.toLocaleString("en")} more`));
   return list;
 }
 
