@@ -69,9 +69,8 @@ function offer(answer) {
   const chosen = $("#project");
   if (!state.project) chosen.replaceChildren(new Option("Any project", ""), ...answer.projects.map((name) => new Option(name, name)));
   chosen.value = state.project;
-  const tally = [element("b", "", total.toLocaleString("en")), ` ${total === 1 ? "session" : "sessions"}${state.q ? " found" : ""}`];
-  if (answer.indexed) { const word = element("span", "quiet", "indexing"); word.title = answer.indexed; tally.push(" ", word); }
-  if ($("#tally").textContent !== tally.map((part) => part.textContent ?? part).join("")) $("#tally").replaceChildren(...tally);  // it is read aloud
+  $("#tally").replaceChildren(element("b", "", total.toLocaleString("en")), ` ${total === 1 ? "session" : "sessions"}${state.q ? " found" : ""}`);
+  $("#indexing").textContent = answer.indexed && "indexing"; $("#indexing").title = answer.indexed;
   $("#empty").hidden = total > 0;
   for (const button of document.querySelectorAll("[data-sort]")) button.setAttribute("aria-pressed", button.dataset.sort === state.sort);
   for (const select of document.querySelectorAll(".selwrap select")) select.parentElement.classList.toggle("set", Boolean(select.value));
