@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -114,6 +115,11 @@ class Running:
         (loop,) = {one.loop for one in self._server.server_state.connections}
         for one in list(self._server.server_state.connections):
             loop.call_soon_threadsafe(one.transport.abort)
+
+    def keep_busy(self, seconds: float) -> None:
+        """Let the server do nothing for some time, as when a core is taken by others."""
+        one = next(iter(self._server.server_state.connections))
+        one.loop.call_soon_threadsafe(time.sleep, seconds)
 
     def raw(self, *parts: bytes, seconds: float = 5.0) -> bytes:
         """What comes back for these bytes; they are sent one after the other."""
