@@ -474,6 +474,8 @@ def test_changes_are_appended_when_they_are_allowed(viewer, sessions):
         ("title", {"text": "escape \x1b[31m"}),
         ("title", {"text": "csi \x9b31m"}),
         ("title", {"text": "paragraph \u2029"}),
+        ("title", {"text": "photo \u202egnp.exe"}),
+        ("title", {"text": "isolate \u2067"}),
         ("label", {"entry": "ENTRY"}),
         ("label", {"text": "x"}),
         ("label", {"entry": "ENTRY", "text": "bell \a"}),
@@ -512,6 +514,13 @@ def test_a_body_that_is_not_as_it_should_be_changes_nothing(viewer, sessions, ch
     assert given.json["problem"]
     assert {path: path.read_bytes() for path in sessions.glob("*.jsonl")} == before
     assert viewer.get(f"/s/{row['id']}").text.count("#kept") == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[" * 30_000, b'{"text":"a"}{"text":"b"}', b"\xff"])
+def test_a_body_that_is_not_json_is_refused(viewer, body):
+    row = row_with(viewer, "Lamp")
+
+    assert viewer.post(f"/api/s/{row['id']}/title", body).status == 400
 
 
 def test_half_a_character_in_a_body_is_refused(viewer):

@@ -163,7 +163,7 @@ def text_updates(
     update, start = _file_update(seen, stored, checked_ns, known)
     transcript = seen.transcript
     assert transcript is not None
-    is_recent = _is_recent(stored.stamp, checked_ns)
+    is_recent = _is_recent(update.stamp, checked_ns)
     for text in _texts(transcript, start):
         is_last = text.entries == len(transcript.tree)
         reading = _saved(transcript) if is_last and (start or is_recent) else None

@@ -244,6 +244,8 @@ def update_index(
     rebuild: bool = False,
 ) -> IndexResult:
     """Update the index; rebuild it on request, or if half of its documents are dead."""
+    from branchline.catalog.statistics import roll_up  # noqa: PLC0415  searches need none of it
+
     catalog = open_catalog()
     if rebuild or catalog.wants_rebuild:
         catalog.close()
@@ -257,6 +259,8 @@ def update_index(
         if scanner.cwd is None:
             catalog.forget_gone()  # after moved files have been found
         if stale:
+            with catalog.guarded():
+                roll_up(catalog)  # of a large session this takes seconds, which no list should wait for
             catalog.settle()
         return done
 

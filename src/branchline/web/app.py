@@ -281,6 +281,8 @@ async def _decoded(request: Request, type_: type[T]) -> T:
         return msgspec.convert(msgspec.json.decode(await request.body()), type_)
     except msgspec.ValidationError as problem:
         raise HTTPException(422, f"the request cannot be used: {problem}") from None
+    except RecursionError:
+        raise HTTPException(400, "the request is nested too deeply") from None
     except msgspec.DecodeError as problem:
         raise HTTPException(400, f"the request cannot be read: {problem}") from None
 

@@ -209,6 +209,8 @@ class ViewedLibrary:
         self._listed_until = float("-inf")
         self._whole: dict[str, SessionRow] = {}
         """The rows that were read in the background, by name: without an index nothing else keeps them."""
+        self._details: dict[str, tuple[tuple[int, int], SessionDetails]] = {}
+        """The details of rows, each with size and time of the file."""
         self._worker: threading.Thread | None = None
         self._work_after = float("-inf")
         self._closing = threading.Event()
@@ -246,13 +248,25 @@ class ViewedLibrary:
             return self._rows
 
     def details(self, rows: Sequence[SessionRow]) -> dict[str, SessionDetails]:
-        """Return the details of rows that are known, or quickly found out by one thread."""
+        """Return the details of rows that are known, or quickly found out by one thread.
+
+        Those of a large session take long to sum up, so they are kept; tools and files are left out.
+        """
+        states = {row_name(row): (row.size, row.modified_ms) for row in rows}
+        wanted = [row for row in rows if self._known_details(row) is None]
         alone = not self.indexed and self._detailing.acquire(blocking=False)
         try:
-            return self.library.details(rows, seconds=_DETAIL_SECONDS if alone else 0)
+            found = self.library.details(wanted, seconds=_DETAIL_SECONDS if alone else 0)
         finally:
             if alone:
                 self._detailing.release()
+        for name, details in found.items():
+            self._details[name] = states[name], msgspec.structs.replace(details, tools={}, files=())
+        return {row_name(row): known for row in rows if (known := self._known_details(row)) is not None}
+
+    def _known_details(self, row: SessionRow) -> SessionDetails | None:
+        state, known = self._details.get(row_name(row), (None, None))
+        return known if state == (row.size, row.modified_ms) else None
 
     # -- in the background ----------------------------------------------------------------------------
 
