@@ -236,12 +236,12 @@ def test_only_one_thing_is_done_to_the_index_at_a_time(run: Run) -> None:
 def test_a_large_library_is_indexed_behind_the_first_search(
     process, run: Run, talk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import branchline.cli.commands.search as command
+    import branchline.actions.index as indexing
     import branchline.library.search as searching
 
     monkeypatch.setattr(searching, "_AT_ONCE", 0)
     started: list[bool] = []
-    monkeypatch.setattr(command, "_index_behind", lambda: started.append(True))
+    monkeypatch.setattr(indexing, "index_behind", lambda: started.append(True))
 
     done = run("search", "start")
 

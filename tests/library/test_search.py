@@ -21,6 +21,7 @@ from branchline.library import search_text
 from branchline.library.line_text import line_texts
 from branchline.places import session_directory
 from branchline.views.hits import Hits, find_ranges, make_snippet
+from branchline.views.session_row import SessionRow
 from formats.codex_kit import THREAD, item, meta
 from library.kit import talk
 from session.kit import assistant, user
@@ -719,3 +720,103 @@ def test_text_on_a_line_with_several_entries_is_found_in_its_own_entry(
     hits = SessionLibrary(place).search('"o such fi"')
 
     assert [hit.entry for hit in hits] == ["g2:c2"]
+
+
+def long_talk(place: Path, number: int, count: int, text: str) -> Path:
+    """A session with so many prompts of the same text, later than those of ``talk``."""
+    place.mkdir(exist_ok=True)
+    path = place / f"long-{number}.jsonl"
+    header = {
+        "type": "session",
+        "version": 3,
+        "id": f"long{number}",
+        "timestamp": "2026-03-01T00:00:00Z",
+        "cwd": "/l",
+    }
+    lines, parent = [json.dumps(header)], None
+    for at in range(count):
+        message = {"role": "user", "content": f"{text} {at}", "timestamp": 1_772_000_000_000 + at}
+        entry = {"type": "message", "id": f"{number}-{at}", "parentId": parent, "message": message}
+        entry["timestamp"] = "2026-03-01T00:00:00Z"
+        lines.append(json.dumps(entry))
+        parent = entry["id"]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def sessions_of(hits: Hits) -> set[str]:
+    return {hit.row.id for hit in hits}
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("query", ["theme", "them", "theme role:user"])
+def test_a_word_that_one_long_session_repeats_is_found_in_the_others_too(
+    place: Path, query: str, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    ids = set()
+    for number in range(3):
+        with talk(place, number, "Which theme is dark?") as session:
+            ids.add(session.id)
+    long_talk(place, 0, 7_000, "a theme of many")
+    library = SessionLibrary(place)
+    if indexed:
+        library.update_index()
+
+    found = library.search(query, limit=12, budget=30)
+
+    assert sessions_of(found) == {*ids, "long0"}
+    assert found.total >= 12
+
+
+def test_many_long_sessions_hide_none_of_the_short_ones(place: Path) -> None:
+    with talk(place, 0, "Which theme is dark?") as session:
+        short = session.id
+    for number in range(4):
+        long_talk(place, number, 3_000, "a theme of many")
+    library = SessionLibrary(place)
+    library.update_index()
+    offered: list[str] = []
+
+    def last(rows: list[SessionRow]) -> list[SessionRow]:
+        offered.extend(row.id for row in rows)
+        return rows[-1:]
+
+    found = library.search("theme", choose=last)
+
+    assert sorted(offered) == sorted([short, "long0", "long1", "long2", "long3"])
+    assert sessions_of(found) == {offered[-1]}
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_the_first_hits_of_chosen_sessions_are_returned_with_their_number(
+    place: Path, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    with talk(place, 0, *["a theme"] * 5, title="Themes") as session:
+        chosen = session.id
+    with talk(place, 1, "another theme"):
+        pass
+
+    found = SessionLibrary(place).search(
+        "theme", limit=1, choose=lambda rows: [row for row in rows if row.id == chosen]
+    )
+
+    assert [hit.row.id for hit in found] == [chosen] * 3
+    assert list(found.counts.values()) == [11]
+
+
+def test_dropped_documents_are_not_taken_for_those_of_other_sessions(place: Path) -> None:
+    gone = long_talk(place, 0, 40, "a theme of many")
+    with talk(place, 1, "Which theme is dark?") as session:
+        left = session.id
+    library = SessionLibrary(place)
+    library.update_index()
+    gone.unlink()
+    with talk(place, 2, "A later theme") as session:
+        later = session.id
+    library.update_index()
+
+    assert sessions_of(library.search("theme", limit=50)) == {left, later}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from branchline import SessionLibrary
 from branchline.web.app import create_app
 from branchline.web.entry import Keys
 from branchline.web.server import http_server
+from branchline.web.viewed import StartIndex
 
 PORT = 4711
 
@@ -36,10 +38,13 @@ class Answer(NamedTuple):
 class Viewer:
     """The application with its keys. ``get`` and ``post`` are what the viewer's own page would send."""
 
-    def __init__(self, library: SessionLibrary, *, writable: bool = False) -> None:
+    def __init__(
+        self, library: SessionLibrary, *, writable: bool = False, index: StartIndex | None = None
+    ) -> None:
+        self.library = library
         self.keys = Keys()
         self.host = f"{self.keys.name}.localhost:{PORT}"
-        self.app = create_app(library, self.keys, port=PORT, writable=writable)
+        self.app = create_app(library, self.keys, port=PORT, writable=writable, index=index)
 
     def get(self, target: str, **headers: str) -> Answer:
         given = {"host": self.host, "cookie": f"branchline={self.keys.cookie}", **_names(headers)}
@@ -110,6 +115,11 @@ class Running:
         (loop,) = {one.loop for one in self._server.server_state.connections}
         for one in list(self._server.server_state.connections):
             loop.call_soon_threadsafe(one.transport.abort)
+
+    def keep_busy(self, seconds: float) -> None:
+        """Let the server do nothing for some time, as when a core is taken by others."""
+        one = next(iter(self._server.server_state.connections))
+        one.loop.call_soon_threadsafe(time.sleep, seconds)
 
     def raw(self, *parts: bytes, seconds: float = 5.0) -> bytes:
         """What comes back for these bytes; they are sent one after the other."""

@@ -179,6 +179,23 @@ def test_strangers_who_connect_for_ever_do_not_close_the_viewer(viewer: Running)
     assert len(made) > 50
 
 
+def test_strangers_who_come_at_the_same_moment_displace_nobody_who_asks(viewer: Running) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(connect(viewer))
+        assert status(viewer.raw(request(viewer, "GET /api/sessions HTTP/1.1"))) == 200
+        kept = stack.enter_context(connect(viewer))
+        kept.sendall(b"GET")
+        time.sleep(0.1)
+        viewer.keep_busy(1.0)
+        time.sleep(0.1)
+        asking = stack.enter_context(connect(viewer))
+        asking.sendall(request(viewer, "GET /api/sessions HTTP/1.1"))
+        for _ in range(150):
+            stack.enter_context(connect(viewer))
+
+        assert status(asking.recv(65536)) == 200
+
+
 def test_who_is_in_keeps_a_connection_that_strangers_cannot_displace(viewer: Running) -> None:
     with ExitStack() as stack:
         kept = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=5)

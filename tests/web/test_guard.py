@@ -190,6 +190,20 @@ def test_a_change_needs_exactly_one_origin(viewer, origins):
     assert viewer.ask("POST", f"/api/s/{row['id']}/title", headers, b'{"text":"x"}').status == 403
 
 
+def test_a_change_needs_exactly_one_token(viewer):
+    (row,) = viewer.get("/api/sessions").json["rows"]
+    headers = [
+        ("host", viewer.host),
+        cookie(viewer),
+        ("origin", f"http://{viewer.host}"),
+        ("content-type", "application/json"),
+        ("x-branchline", viewer.keys.csrf),
+    ]
+    target, body = f"/api/s/{row['id']}/title", b'{"text":"x"}'
+
+    assert viewer.ask("POST", target, [*headers, ("x-branchline", "guess")], body).status == 403
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"])
 def test_other_methods_are_refused(viewer, method):
     assert viewer.ask(method, "/", [("host", viewer.host), cookie(viewer)]).status == 405

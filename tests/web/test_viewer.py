@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
+import time
 from datetime import date, timedelta
+from functools import partial
 
 import pytest
 
 from branchline import Session, SessionLibrary
+from branchline.actions.index import index_behind
 from branchline.stores import stored_at
 from branchline.views.hits import make_snippet
-from branchline.web import session_table
+from branchline.web import app, session_table, viewed
 from branchline.web.live import follow
 from branchline.web.viewed import ViewedLibrary
+from library.test_search import long_talk
 from library.test_statistics import claude_answer
 from stores.postgres_server import postgres_address, postgres_dsn  # noqa: F401  fixtures
-from web.kit import Viewer
+from web.kit import Running, Viewer, running
 
 
 def answer(text: str) -> dict:
@@ -173,15 +178,190 @@ def test_the_statistics_are_drawn_on_the_server(viewer):
     assert viewer.get("/statistics?weeks=5").status == 400
 
 
-def test_a_table_of_hits_says_how_many_more_there_are(viewer, sessions, monkeypatch):
-    monkeypatch.setattr(session_table, "_MOST_HITS", 1)
+def test_a_long_session_hides_no_other_one_whatever_is_filtered_by(viewer, sessions):
+    long_talk(sessions, 0, 7_000, "the fuse of many")
+    for number in range(2):
+        said = claude_answer("claude").replace(b'"hello"', b'"A fuse again."')
+        said = said.replace(b'"u"', b'"u%d"' % number).replace(b'"a"', b'"a%d"' % number)
+        (sessions / f"{number}.jsonl").write_bytes(said.replace(b'"s"', b'"s%d"' % number))
 
-    some = viewer.get("/api/sessions?q=in:said").json
-    one = viewer.get("/api/sessions?q=fuse").json
+    found = viewer.get("/api/sessions?q=fuse").json
+    filtered = viewer.get("/api/sessions?q=fuse&agent=claude-code").json
+    window = viewer.get("/api/sessions?q=fuse&offset=3&limit=1").json
 
-    assert len(some["rows"]) == 1
-    assert some["notes"][0].startswith("the best 1 of ")
-    assert one["notes"] == []
+    assert found["total"] == 4
+    assert dict(found["agents"]) == {"pi": 2, "claude-code": 2}
+    assert filtered["total"] == 2
+    assert {row["agent"] for row in filtered["rows"]} == {"claude-code"}
+    assert window["rows"] == found["rows"][3:]
+    assert all(row["hits"] for row in [*found["rows"], *filtered["rows"], *window["rows"]])
+    (many,) = (row for row in found["rows"] if row["messages"] == 7_000)
+    assert len(many["hits"]) == 2
+    assert many["more"] == 7_000 - 2
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["small", "large"])
+@pytest.mark.parametrize("word", ["user", "assistant", "toolResult", "label", "model", "title", "thinking"])
+def test_finding_matches_what_was_said_and_no_names_of_roles(viewer, sessions, monkeypatch, word, kept):
+    monkeypatch.setattr(viewed, "_KEPT_BYTES", 1 << 20 if kept else 0)
+    (path,) = (path for path in sessions.glob("*.jsonl") if b"Lamp" in path.read_bytes())
+    with Session.open(path) as session:
+        session.append_label(session.leaf, "kept")
+        session.append_model_change("acme", "gizmo-9")
+        session.append_message(answer(f"The {word} is broken, {'so ' * 200}replace the zeppelin."))
+    (row,) = (row for row in viewer.get("/api/sessions").json["rows"] if row["messages"] > 2)
+
+    def found(words):
+        return viewer.get(f"/api/s/{row['id']}/find?q={words}").json["found"]
+
+    assert len(found(word)) == 1
+    assert found(word)[0][2].startswith(word)
+    assert len(found("ZEPPELIN")) == 1
+    assert len(found("kept")) == 2  # the entry, and the line that labels it
+    assert found("zeppelin nowhere") == []
+
+
+def test_a_list_is_answered_before_its_files_are_read_and_becomes_complete(
+    viewer, sessions, monkeypatch, index
+):
+    monkeypatch.setenv("BRANCHLINE_INDEX", index)
+    monkeypatch.setattr(viewed, "_LIST_SECONDS", 0.0)
+
+    first = viewer.get("/api/sessions").json
+    rows = completed(viewer)["rows"]
+
+    assert first["waiting"]
+    assert {row["messages"] for row in first["rows"]} == {None}
+    assert {row["project"] for row in first["rows"]} == {"lighthouse", "harbour"}
+    assert {row["messages"] for row in rows} == {4, 2}
+    assert {row["messages"] for row in viewer.get("/api/sessions").json["rows"]} == {4, 2}
+
+
+@pytest.fixture(params=["on", "off"])
+def index(request):
+    return request.param
+
+
+def completed(viewer: Viewer) -> dict:
+    """The list once the viewer has nothing to do in the background."""
+    for _ in range(600):
+        found = viewer.get("/api/sessions").json
+        if not found["waiting"]:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("never complete")
+
+
+def test_the_viewer_builds_the_index_and_says_so(sessions, monkeypatch):
+    monkeypatch.setattr(viewed, "_DETAIL_SECONDS", 0)
+    library = SessionLibrary(sessions)
+    viewer = Viewer(library, index=partial(index_behind, str(sessions)))
+
+    said = set()
+    while (found := viewer.get("/api/sessions").json)["waiting"]:
+        said.add(found["indexed"])
+        time.sleep(0.05)
+
+    assert library.index_status().waiting == 0
+    assert {"starting", "0 of 2 sessions"} & said
+    assert found["indexed"] == ""
+    assert viewer.get("/api/sessions?q=fuse").json["notes"] == []
+
+
+def test_a_row_of_a_session_that_grows_keeps_what_was_read_of_it(viewer, sessions, monkeypatch):
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    monkeypatch.setattr(viewed, "_LIST_SECONDS", 0.0)
+    monkeypatch.setattr(viewed, "_FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(viewed, "_PAUSE_SECONDS", 0.0)
+    viewer.get("/api/sessions")
+    completed(viewer)
+
+    (path,) = (path for path in sessions.glob("*.jsonl") if b"Lamp" in path.read_bytes())
+    with Session.open(path) as session:
+        session.append_message("And one more")
+
+    assert {row["messages"] for row in viewer.get("/api/sessions").json["rows"]} == {4, 2}
+    assert {row["messages"] for row in completed(viewer)["rows"]} == {5, 2}
+
+
+def test_an_index_that_is_turned_off_is_not_built(sessions, monkeypatch):
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    started = []
+    viewer = Viewer(SessionLibrary(sessions), index=lambda: started.append(1))
+
+    assert completed(viewer)["indexed"] == ""
+    assert not started
+
+
+def test_requests_for_a_session_open_it_once(sessions, monkeypatch):
+    opened = []
+
+    class Opened(viewed.ViewedSession):
+        def __init__(self, *given):
+            opened.append(given)
+            super().__init__(*given)
+            time.sleep(0.2)
+
+    monkeypatch.setattr(viewed, "ViewedSession", Opened)
+    library = ViewedLibrary(SessionLibrary(sessions))
+    (row, *_) = library.rows()
+    entries = []
+
+    def count():
+        with library.using(library.id_of(row)) as session:
+            entries.append(len(session.session.index))
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(opened) == 1
+    assert len(entries) == 8
+    library.close()
+
+
+def test_large_sessions_are_closed_when_others_are_opened_but_never_while_they_are_used(
+    sessions, monkeypatch
+):
+    monkeypatch.setattr(viewed, "_OPEN_BYTES", 1)
+    library = ViewedLibrary(SessionLibrary(sessions))
+    one, other = map(library.id_of, library.rows())
+
+    with library.using(one) as first, library.using(other) as second:
+        assert first.pieces([0])
+        assert second.pieces([0])
+        assert len(library._open) == 2
+    with library.using(one):
+        pass
+    assert list(library._open) in ([one], [other])
+    library.close()
+
+
+def test_what_takes_too_long_goes_on_once_and_is_given_to_who_asks_again(viewer, monkeypatch):
+    monkeypatch.setattr(app, "_SECONDS", 0.1)
+    begun, may_end = [], threading.Event()
+    real = app.session_table
+
+    def slow(*given):
+        begun.append(given)
+        may_end.wait(10)
+        return real(*given)
+
+    monkeypatch.setattr(app, "session_table", slow)
+    with running(viewer.library) as server:
+        assert [b"503" in got(server, "/api/sessions") for _ in range(4)] == [True] * 4
+        assert len(begun) == 1
+        monkeypatch.setattr(app, "_SECONDS", 10.0)
+        threading.Timer(0.3, may_end.set).start()
+        assert b"lighthouse" in got(server, "/api/sessions")
+    assert len(begun) <= 2
+
+
+def got(server: Running, target: str) -> bytes:
+    head = f"GET {target} HTTP/1.1\r\nHost: {server.host}\r\nCookie: branchline={server.keys.cookie}\r\n"
+    return server.raw(f"{head}Connection: close\r\n\r\n".encode())
 
 
 def test_an_unknown_cost_is_not_shown_as_zero(viewer, sessions):
@@ -294,6 +474,8 @@ def test_changes_are_appended_when_they_are_allowed(viewer, sessions):
         ("title", {"text": "escape \x1b[31m"}),
         ("title", {"text": "csi \x9b31m"}),
         ("title", {"text": "paragraph \u2029"}),
+        ("title", {"text": "photo \u202egnp.exe"}),
+        ("title", {"text": "isolate \u2067"}),
         ("label", {"entry": "ENTRY"}),
         ("label", {"text": "x"}),
         ("label", {"entry": "ENTRY", "text": "bell \a"}),
@@ -332,6 +514,13 @@ def test_a_body_that_is_not_as_it_should_be_changes_nothing(viewer, sessions, ch
     assert given.json["problem"]
     assert {path: path.read_bytes() for path in sessions.glob("*.jsonl")} == before
     assert viewer.get(f"/s/{row['id']}").text.count("#kept") == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[" * 30_000, b'{"text":"a"}{"text":"b"}', b"\xff"])
+def test_a_body_that_is_not_json_is_refused(viewer, body):
+    row = row_with(viewer, "Lamp")
+
+    assert viewer.post(f"/api/s/{row['id']}/title", body).status == 400
 
 
 def test_half_a_character_in_a_body_is_refused(viewer):

@@ -1,15 +1,20 @@
-"""The documents of the catalog that may answer a query: the newest matches, best first.
+"""The documents of the catalog that may answer a query: the newest matches of each session, best first.
 
-A word that is in half of all messages has more matches than a list can show, so only the newest 3,000 are
-ranked. Prompts and answers count more than tool output, a prompt more than an answer, a recent
-message more than an old one, and an abandoned branch less than the active path.
+A word that is in half of all messages has more matches than a list can show, so only 6,000 are ranked: the
+newest of each session, so that a long one does not hide the others. Prompts and answers count more than tool
+output, a prompt more than an answer, a recent message more than an old one, and an abandoned branch less than
+the active path.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from operator import neg
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,7 +39,10 @@ __all__ = [
     "titles",
 ]
 
-_NEWEST = 3000
+_RANKED_AT_MOST = 6000
+_SECONDS = 0.5
+"""Of the processor, for looking through the matches of one query: a busy machine finds the same."""
+_AT_ONCE = 8192
 _ENOUGH = 60
 """Matches of whole words; with fewer, words that begin with a word of the query are looked for as well."""
 _HALF_LIFE = 30 * 86_400_000.0
@@ -86,6 +94,8 @@ class Candidates(msgspec.Struct, frozen=True):
     """How many groups there are."""
     at_least: bool
     """Whether there are more."""
+    in_file: Mapping[int, int]
+    """How many matches each file has, those that were not ranked included."""
 
 
 def is_indexable(query: Query) -> bool:
@@ -105,27 +115,26 @@ def candidates(
     with catalog.guarded():
         run = catalog.connection.execute
         conditions, values = _conditions(query)
-        if (count := catalog.count()) > len(files):
-            is_few = len(files) <= count // 2
-            few = files if is_few else catalog.numbers().difference(files)
-            run("CREATE TEMP TABLE IF NOT EXISTS few (file INTEGER PRIMARY KEY)")
-            run("DELETE FROM temp.few")
-            catalog.connection.executemany("INSERT INTO temp.few VALUES (?)", ((file,) for file in few))
-            conditions.append(f"doc.file {'IN' if is_few else 'NOT IN'} temp.few")
+        runs = _Runs(run, files)
         words = [term for term in query.terms if term.field is None and has_tokens(term.text)]
         if not words:
-            found = _rows(run, "doc", conditions, values, "doc.id")
-            return _ranked(found, frozenset(), found, now_ms)
+            where = " AND ".join(conditions)
+            found = runs.newest(run(f"SELECT id FROM doc WHERE {where} ORDER BY id DESC", values))
+            return _ranked(run, found, frozenset(), found.ids, now_ms)
         column = next((term.text for term in query.terms if term.field == "in"), None)
+
+        def matching(match: str) -> _Matches:
+            return runs.newest(_matches(run, match, conditions, values))
+
         if parts:
-            every = _found(run, _match(words, column, prefix=True, parts=parts), conditions, values)
-            said = _said(run, _match(words, "said", prefix=True, parts=parts), every)
-            return _ranked(every, said, (), now_ms)
-        exact = _found(run, _match(words, column, prefix=False), conditions, values)
-        prefix = len(exact) < _ENOUGH
-        every = _found(run, _match(words, column, prefix=True), conditions, values) if prefix else exact
-        said = _said(run, _match(words, "said", prefix=prefix), every)
-        return _ranked(every, said, exact, now_ms)
+            every = matching(_match(words, column, prefix=True, parts=parts))
+            said = _said(run, _match(words, "said", prefix=True, parts=parts), every.ids)
+            return _ranked(run, every, said, (), now_ms)
+        exact = matching(_match(words, column, prefix=False))
+        prefix = len(exact.ids) < _ENOUGH
+        every = matching(_match(words, column, prefix=True)) if prefix else exact
+        said = _said(run, _match(words, "said", prefix=prefix), every.ids)
+        return _ranked(run, every, said, exact.ids, now_ms)
 
 
 def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
@@ -260,13 +269,81 @@ def _conditions(query: Query) -> tuple[list[str], list[Any]]:
     return conditions, values
 
 
-def _found(run: Any, match: str, conditions: list[str], values: list[Any]) -> list[_Row]:
-    return _rows(
-        run,
-        "text JOIN doc ON doc.id = text.rowid",
-        ["text MATCH ?", *conditions],
-        [match, *values],
-        "text.rowid",
+class _Matches(NamedTuple):
+    """The numbers of matching documents, newest first."""
+
+    ids: list[int]
+    in_file: dict[int, int]
+    """How many there are, by file."""
+    is_cut: bool
+    """Whether there are more than those in ``ids``."""
+
+
+class _Runs:
+    """The files of documents: those of one file have neighbouring numbers.
+
+    Looking up the file of each match in its document takes ten times as long.
+    """
+
+    def __init__(self, run: Any, files: Collection[int]) -> None:
+        """``files`` are those whose documents count."""
+        found = run("SELECT first, last, file FROM run ORDER BY first").fetchall()
+        self._firsts: list[int] = [first for first, _last, _file in found]
+        self._lasts: list[int] = [last for _first, last, _file in found]
+        self._files: list[int | None] = [file if file in files else None for _first, _last, file in found]
+
+    def newest(self, rows: Any) -> _Matches:
+        """Return the newest documents of each file. ``rows`` is a cursor over numbers, highest first."""
+        until = time.thread_time() + _SECONDS
+        kept: dict[int, list[int]] = {}
+        in_file = Counter[int]()
+        is_cut = False
+        while some := rows.fetchmany(_AT_ONCE):
+            ids = [number for (number,) in some]
+            at = 0
+            while at < len(ids):
+                place = bisect_right(self._firsts, ids[at]) - 1
+                if place < 0:
+                    break  # of files that were dropped, as below
+                file, last = self._files[place], self._lasts[place]
+                if ids[at] > last:
+                    at = bisect_left(ids, -last, at, key=neg)
+                    continue
+                end = bisect_right(ids, -self._firsts[place], at, key=neg)
+                if file is not None:
+                    newest = kept.setdefault(file, [])
+                    in_file[file] += end - at
+                    newest += ids[at : min(end, at + _RANKED_AT_MOST - len(newest))]
+                at = end
+            if time.thread_time() > until:
+                is_cut = True
+                break
+        most = _share([len(newest) for newest in kept.values()])
+        picked = sorted((number for newest in kept.values() for number in newest[:most]), reverse=True)
+        return _Matches(picked, in_file, is_cut or len(picked) < in_file.total())
+
+
+def _share(sizes: list[int]) -> int:
+    """Return how many of each file to rank, so that they are not too many together, but one of each."""
+    least, most = 1, _RANKED_AT_MOST
+    while least < most:
+        middle = (least + most + 1) // 2
+        if sum(min(size, middle) for size in sizes) <= _RANKED_AT_MOST:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _matches(run: Any, match: str, conditions: list[str], values: list[Any]) -> Any:
+    """Return a cursor over the numbers of matching documents, highest first."""
+    if not conditions:
+        return run("SELECT rowid FROM text WHERE text MATCH ? ORDER BY rowid DESC", (match,))
+    where = " AND ".join(conditions)
+    return run(
+        "SELECT text.rowid FROM text JOIN doc ON doc.id = text.rowid"
+        f" WHERE text MATCH ? AND {where} ORDER BY text.rowid DESC",
+        (match, *values),
     )
 
 
@@ -283,26 +360,25 @@ def _match(
     return both if column is None else f"{{{column}}} : ({both})"
 
 
-def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order: str) -> list[_Row]:
-    where = " AND ".join(conditions) or "1"
-    found: list[_Row] = run(
-        f"SELECT {_RANKED} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",
-        values,
-    ).fetchall()
-    return found
-
-
-def _said(run: Any, match: str, found: list[_Row]) -> frozenset[int]:
+def _said(run: Any, match: str, ids: Sequence[int]) -> frozenset[int]:
     """Return those that match in a prompt or an answer, not only in tool calls and output."""
-    if not found:
+    if not ids:
         return frozenset()
-    query = "SELECT rowid FROM text WHERE text MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?"
-    values = (match, found[-1][0], _NEWEST)
-    return frozenset(rowid for (rowid,) in run(query, values))
+    wanted, said = set(ids), set[int]()
+    query = "SELECT rowid FROM text WHERE text MATCH ? AND rowid BETWEEN ? AND ?"
+    rows = run(query, (match, ids[-1], ids[0]))
+    until = time.thread_time() + _SECONDS
+    while (some := rows.fetchmany(_AT_ONCE)) and time.thread_time() < until:
+        said |= wanted.intersection([number for (number,) in some])
+    return frozenset(said)
 
 
-def _ranked(found: list[_Row], said: frozenset[int], exact: Iterable[_Row], now_ms: int) -> Candidates:
-    whole = {one[0] for one in exact}
+def _ranked(
+    run: Any, matches: _Matches, said: frozenset[int], exact: Iterable[int], now_ms: int
+) -> Candidates:
+    numbers = ",".join(map(str, matches.ids))
+    found: list[_Row] = run(f"SELECT {_RANKED} FROM doc WHERE id IN ({numbers}) ORDER BY id DESC").fetchall()
+    whole = set(exact)
     first: dict[int, _Row] = {}
     copies: dict[int, list[_Row]] = {}
     for one in found:
@@ -332,7 +408,7 @@ def _ranked(found: list[_Row], said: frozenset[int], exact: Iterable[_Row], now_
         RankedEntry(score, first[mark][1], [one[0] for one in copies.get(mark) or (first[mark],)])
         for score, _number, mark in scored
     )
-    return Candidates(groups, len(scored), len(found) >= _NEWEST)
+    return Candidates(groups, len(scored), matches.is_cut, matches.in_file)
 
 
 def recency(ms: int | None, now_ms: int) -> float:

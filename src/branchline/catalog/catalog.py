@@ -340,13 +340,13 @@ class Catalog:
         if text is not None:
             if not text.start and entries:
                 self._drop_text(file)
-            self._add_text(file, update.consumed, text, texts)
+            self._add_text(file, text, texts)
             if update.reading is not None:
                 self.connection.execute(
                     "INSERT OR REPLACE INTO reading VALUES (?, ?, ?)", (file, update.consumed, update.reading)
                 )
 
-    def _add_text(self, file: int, consumed: int, text: TextUpdate, texts: list[tuple[str, str]]) -> None:
+    def _add_text(self, file: int, text: TextUpdate, texts: list[tuple[str, str]]) -> None:
         run, many = self.connection.execute, self.connection.executemany
         first = self._meta("next_doc") or 1
         documents = text.documents
@@ -398,19 +398,31 @@ class Catalog:
             ],
         )
         self._set_meta("next_doc", first + len(documents))
+        self._add_run(file, first, first + len(documents) - 1)
         self._pass_on(file, first)
         run("DELETE FROM label WHERE file = ?", (file,))
         many(
             "INSERT INTO label VALUES (?, ?, ?)",
             [(file, _clean(entry), _clean(words)) for entry, words in text.labels.items()],
         )
-        if text.start:
-            self._set_paths(file, text)
-            self._set_spending(file, text.spending)
+        if text.off_path is not None:
+            self._set_paths(file, text.start, text.off_path)
+        self._set_spending(file, text.spending)
         run(
             "UPDATE file SET indexed = ?, entries = ?, shape = ?, rolled = 0 WHERE id = ?",
-            (consumed, text.entries, text.shape, file),
+            (text.consumed, text.entries, text.shape, file),
         )
+
+    def _add_run(self, file: int, first: int, last: int) -> None:
+        """Note that these documents are of one file: a search tells the file of a match by it."""
+        if last < first:
+            return
+        run = self.connection.execute
+        before = run("SELECT file, last FROM run ORDER BY first DESC LIMIT 1").fetchone()
+        if before == (file, first - 1):
+            run("UPDATE run SET last = ? WHERE first = (SELECT max(first) FROM run)", (last,))
+        else:
+            run("INSERT INTO run VALUES (?, ?, ?)", (first, last, file))
 
     def _counted(self, documents: list[Document]) -> list[int]:
         """Return for each document whether it counts (1), is a copy of one that does (0), or never counts."""
@@ -445,13 +457,13 @@ class Catalog:
         many("UPDATE usage SET counted = 0 WHERE doc = ?", copies)
         many("UPDATE file SET rolled = 0 WHERE id = (SELECT file FROM doc WHERE id = ?)", copies)
 
-    def _set_paths(self, file: int, text: TextUpdate) -> None:
-        """Update which of the earlier documents are on the active path."""
-        wanted = set(text.off_path)
+    def _set_paths(self, file: int, end: int, off_path: Sequence[int]) -> None:
+        """Update which of the documents before ``end`` are on the active path."""
+        wanted = set(off_path)
         known = {
             position
             for (position,) in self.connection.execute(
-                "SELECT position FROM doc WHERE file = ? AND position < ? AND NOT on_path", (file, text.start)
+                "SELECT position FROM doc WHERE file = ? AND position < ? AND NOT on_path", (file, end)
             )
         }
         changed = [(position not in wanted, file, position) for position in known ^ wanted]
@@ -528,7 +540,8 @@ class Catalog:
             " GROUP BY other.answer HAVING other.output = max(other.output))",
             (file,),
         )
-        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_hour", "rollup_tool", "reading"):
+        sums = ("usage", "rollup", "rollup_hour", "rollup_tool")
+        for table in ("doc", "run", "touched", "label", "reading", *sums):
             run(f"DELETE FROM {table} WHERE file = ?", (file,))
         run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
         self._set_meta("dead", self._meta("dead") + dead)

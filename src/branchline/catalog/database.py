@@ -33,7 +33,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _PAGE = 16 << 10
@@ -72,6 +72,8 @@ CREATE TABLE doc (
     ms INTEGER, on_path INTEGER NOT NULL, mark INTEGER NOT NULL, counted INTEGER NOT NULL,
     failed INTEGER NOT NULL, said INTEGER NOT NULL, tools INTEGER NOT NULL
 );
+CREATE TABLE run (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, file INTEGER NOT NULL);
+CREATE INDEX run_file ON run (file);
 CREATE INDEX doc_file ON doc (file, position);
 CREATE INDEX doc_mark ON doc (mark);
 CREATE INDEX doc_failed ON doc (file) WHERE failed;

@@ -97,10 +97,12 @@ class TextUpdate(msgspec.Struct, frozen=True):
     start: int
     """The first entry that is new; 0 replaces all text of the file."""
     entries: int
+    consumed: int
+    """The bytes of the log whose text is in the index then: not all of them before the last part."""
     shape: bytes
     documents: list[Document]
-    off_path: list[int]
-    """The entries before ``start`` that are not on the active path."""
+    off_path: list[int] | None
+    """The entries before ``start`` that are not on the active path; None if that has not changed."""
     spending: dict[int, Spending | None]
     """What entries shortly before ``start`` spent, where later lines may have changed that."""
     labels: dict[str, str]
@@ -139,8 +141,14 @@ def shape_hash(tree: Tree, end: int) -> bytes:
     """Return a hash of the ids and types of the first entries of a tree."""
     import hashlib  # noqa: PLC0415  who only asks needs none
 
-    text = "\n".join((*tree.keys[:end], *tree.types[:end]))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    found = hashlib.blake2b(digest_size=16)
+    between = ""
+    for names in (tree.keys, tree.types):
+        for start in range(0, end, _AT_ONCE):  # the names of a long session take much memory
+            text = between + "\n".join(names[start : min(end, start + _AT_ONCE)])
+            found.update(text.encode("utf-8", "surrogatepass"))
+            between = "\n"
+    return found.digest()
 
 
 def tail_hash(read: Read, end: int) -> bytes:
@@ -151,6 +159,7 @@ def tail_hash(read: Read, end: int) -> bytes:
     return hashlib.blake2b(read(end - size, size), digest_size=16).digest()
 
 
+_AT_ONCE = 4096
 _TAIL = 1024
 _RACE_NS = 2_000_000_000
 decode_record = msgspec.msgpack.Decoder(FileRecord).decode

@@ -244,7 +244,7 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
 def roll_up(catalog: Catalog) -> None:
     """Update the sums per file."""
     run, many = catalog.connection.execute, catalog.connection.executemany
-    stale = [file for (file,) in run("SELECT id FROM file WHERE NOT rolled AND indexed >= 0")]
+    stale = [file for (file,) in run("SELECT id FROM file WHERE NOT rolled AND indexed = consumed")]
     (zone,) = run(f"SELECT {_ZONE}").fetchone()
     known = run("SELECT value FROM meta WHERE key = 'zone'").fetchone()
     moved = known is None or known[0] != zone

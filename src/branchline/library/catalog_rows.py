@@ -7,6 +7,7 @@ a catalog every file is read; ``problem`` says why.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from branchline.catalog import (
     TextUpdate,
 )
 from branchline.catalog.documents import (
+    Document,
     documents_of,
     off_path,
     spending_before,
@@ -34,11 +36,15 @@ from branchline.library.scanner import Scanner, SeenFile
 from branchline.stores import FileStamp, SkippedFile, StoredLog
 from branchline.views.session_row import SessionRow
 
-__all__ = ["CatalogRows", "OpenCatalog", "file_update"]
+__all__ = ["CatalogRows", "OpenCatalog", "file_update", "text_updates"]
 
 _TOGETHER = 512  # files in one transaction; opening the catalog costs as much as writing fifty
 _RECORDS = 2_000  # records that are read at once
 _MOST_ENTRIES = 20_000
+_PART, _MOST_DOCUMENTS = 8 << 20, 20_000
+"""Bytes of a file, and documents, that are indexed at once: a larger file takes several transactions."""
+_BYTES_PER_SECOND = 100_000_000
+"""About what is read in a second for rows, on a busy machine."""
 _RECENT_NS = 3_600_000_000_000
 
 
@@ -49,9 +55,17 @@ class OpenCatalog(Protocol):
 
 
 class CatalogRows:
-    """Returns the row of a file when called. Call :meth:`flush` after the last file."""
+    """Returns the row of a file when called. Call :meth:`flush` after the last file.
 
-    def __init__(self, scanner: Scanner[Any], open_catalog: OpenCatalog) -> None:
+    With ``seconds``, files that cannot be read in that time have the row that their header tells.
+    """
+
+    def __init__(
+        self, scanner: Scanner[Any], open_catalog: OpenCatalog, *, seconds: float | None = None
+    ) -> None:
+        self._until = None if seconds is None else time.monotonic() + seconds
+        self.shallow = 0
+        """How many files were not read for lack of time."""
         self._scanner = scanner
         self._open = open_catalog
         self._updates: list[FileUpdate] = []
@@ -83,6 +97,11 @@ class CatalogRows:
             if record.deep or isinstance(row, SkippedFile):
                 return row
         stored = self._scanner.stored_log(file)
+        if self._until is not None:
+            left = self._until - time.monotonic()
+            if left < 0 or stored.size > left * _BYTES_PER_SECOND:
+                self.shallow += 1
+                return self._scanner.header_row(file)
         known = self._known.get(stored.path or "")
         seen: list[FileUpdate] = []
 
@@ -129,10 +148,33 @@ class CatalogRows:
         self._updates = []
 
 
-def file_update(
-    seen: SeenFile, stored: StoredLog, checked_ns: int, known: CatalogFile | None, *, with_text: bool = False
-) -> FileUpdate:
+def file_update(seen: SeenFile, stored: StoredLog, checked_ns: int, known: CatalogFile | None) -> FileUpdate:
     """Return the catalog entry of an open file; ``known`` is the present entry."""
+    return _file_update(seen, stored, checked_ns, known)[0]
+
+
+def text_updates(
+    seen: SeenFile, stored: StoredLog, checked_ns: int, known: CatalogFile | None
+) -> Iterator[FileUpdate]:
+    """Yield the catalog entry of an open file with its text: with that of a large file in parts.
+
+    Each part has to be stored before the next one is asked for. Their ``base`` is that of the first.
+    """
+    update, start = _file_update(seen, stored, checked_ns, known)
+    transcript = seen.transcript
+    assert transcript is not None
+    is_recent = _is_recent(update.stamp, checked_ns)
+    for text in _texts(transcript, start):
+        is_last = text.entries == len(transcript.tree)
+        reading = _saved(transcript) if is_last and (start or is_recent) else None
+        yield msgspec.structs.replace(update, text=text, reading=reading)
+        del text  # before the next one is made
+
+
+def _file_update(
+    seen: SeenFile, stored: StoredLog, checked_ns: int, known: CatalogFile | None
+) -> tuple[FileUpdate, int]:
+    """Return the catalog entry of an open file, and the first entry whose text is not in the index."""
     assert stored.path is not None
     assert stored.stamp is not None
     transcript = seen.transcript
@@ -145,11 +187,12 @@ def file_update(
         base = known.id
     if transcript is None:
         # Only the header was read: the next deep reading replaces this entry.
+        header = seen.record
         return FileUpdate(
-            stored.path, stored.stamp, checked_ns, 0, b"", None, seen.record, seen.record.format, base=base
-        )
+            stored.path, stored.stamp, checked_ns, 0, b"", None, header, header.format, base=base
+        ), start
     consumed = transcript.reading.consumed
-    return FileUpdate(
+    update = FileUpdate(
         stored.path,
         stored.stamp,
         checked_ns,
@@ -161,9 +204,8 @@ def file_update(
         seen.record.format,
         seen.record.row.title,
         base,
-        _text(transcript, start) if with_text else None,
-        _saved(transcript) if with_text and (start or _is_recent(stored.stamp, checked_ns)) else None,
     )
+    return update, start
 
 
 def _is_recent(stamp: FileStamp, now_ns: int) -> bool:
@@ -178,16 +220,27 @@ def _saved(transcript: EntryLog) -> bytes | None:
     return transcript.save()
 
 
-def _text(transcript: EntryLog, start: int) -> TextUpdate:
+def _texts(transcript: EntryLog, start: int) -> Iterator[TextUpdate]:
+    """Yield the text of a log from an entry on, about as many bytes of it at a time as fit into memory."""
     reading, tree = transcript.reading, transcript.tree
-    return TextUpdate(
-        start,
-        len(tree),
-        shape_hash(tree, len(tree)),
-        list(documents_of(transcript, start)),
-        off_path(transcript, start),
-        spending_before(transcript, start),
-        {key: label.text for key, label in reading.labels.items()},
-        reading.git_branch,
-        traits_of(transcript),
-    )
+    off: list[int] | None = off_path(transcript, start) if start else None
+    spending = spending_before(transcript, start) if start else {}
+    labels = {key: label.text for key, label in reading.labels.items()}
+    traits = traits_of(transcript)
+    first, since, documents = start, -1, list[Document]()
+
+    def part(end: int, consumed: int) -> TextUpdate:
+        shape = shape_hash(tree, end)
+        return TextUpdate(
+            first, end, consumed, shape, documents, off, spending, labels, reading.git_branch, traits
+        )
+
+    for one in documents_of(transcript, start):
+        if since < 0:
+            since = one.offset
+        if one.offset - since > _PART or len(documents) >= _MOST_DOCUMENTS:
+            yield part(one.position, one.offset)
+            first, since, documents = one.position, one.offset, []
+            off, spending = None, {}
+        documents.append(one)
+    yield part(len(tree), reading.consumed)

@@ -16,6 +16,9 @@ from branchline.views.session_row import SessionRow, row_name
 
 __all__ = ["session_details"]
 
+_BYTES_PER_SECOND = 20_000_000
+"""About what is indexed in a second. One file is read completely or not at all."""
+
 
 def session_details(
     scanner: Scanner[Any],
@@ -51,14 +54,18 @@ def _details(
         files = [file for file in scanner.scan()[0] if scanner.stored_log(file).path in wanted]
         stale = stale_files(scanner, files, known, catalog)
         stale.reverse()  # newest first, as in lists
+        if seconds is not None:
+            stale = [one for one in stale if one.bytes <= seconds * _BYTES_PER_SECOND]
         index_text(scanner, stale, catalog, seconds=seconds)
         known = catalog.files(paths)
     current = {
         known[path].id: wanted[path] for path, stamp in stamps.items() if _is_current(known.get(path), stamp)
     }
+    if not current:
+        return {}
     found = details_of(catalog, current, prices)
     return {name: found[number] for number, name in current.items()}
 
 
 def _is_current(one: CatalogFile | None, stamp: FileStamp | None) -> bool:
-    return one is not None and one.indexed >= 0 and one.stamp == stamp
+    return one is not None and one.is_indexed and one.stamp == stamp

@@ -58,7 +58,7 @@ from branchline.views.session_row import Description, Listing, SessionRow
 if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
     from branchline.context.prices import PriceList
-    from branchline.library.search import SearchRedactor
+    from branchline.library.search import ChooseSessions, SearchRedactor
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
     from branchline.session import OnConflict, Session
@@ -174,8 +174,18 @@ class SessionLibrary(LibraryShortcuts):
 
     # -- many sessions --------------------------------------------------------------------------------
 
-    def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
-        """Iterate over rows as they are read, the file that changed last first; at most ``limit`` rows."""
+    def iter_rows(
+        self,
+        deep: bool = False,  # noqa: FBT001, FBT002
+        *,
+        limit: int | None = None,
+        seconds: float | None = None,
+    ) -> LazyListing[Any]:
+        """Iterate over rows as they are read, the file that changed last first; at most ``limit`` rows.
+
+        With ``deep`` and ``seconds``, files that cannot be read in that time, and are not known from the
+        index, have the row that their beginning tells; ``listing().shallow`` is their number.
+        """
         if limit is not None:
             require_number("limit", limit, integer=True)
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  searches need none of it
@@ -186,7 +196,7 @@ class SessionLibrary(LibraryShortcuts):
             return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
         from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
 
-        rows = CatalogRows(self._scanner, self._open_catalog)
+        rows = CatalogRows(self._scanner, self._open_catalog, seconds=seconds)
         told = [] if notes.problem is None else [notes.problem]
         return LazyListing(
             rows.files,
@@ -195,6 +205,7 @@ class SessionLibrary(LibraryShortcuts):
             limit=limit,
             done=rows.flush,
             notes=lambda: [*rows.notes, *told],
+            shallow=lambda: rows.shallow,
         )
 
     def list(
@@ -495,9 +506,11 @@ class SessionLibrary(LibraryShortcuts):
         budget: float = 1.0,
         context: int = 160,
         redactor: SearchRedactor | None = None,
+        choose: ChooseSessions | None = None,
     ) -> Hits:
         """Search entries and return the best hits first, each with a snippet of its text.
 
+        The first three hits of each session come before the fourth of any other.
         :mod:`branchline.views.query` describes the language. Queries that the index cannot answer are run on
         the files, newest first, for at most ``budget`` seconds; the ``notes`` of the result say what was not
         searched. ``context`` is the length of the snippets in characters. Raises ValueError for an invalid
@@ -506,6 +519,9 @@ class SessionLibrary(LibraryShortcuts):
         With a ``redactor``, such as :class:`branchline.actions.redactor.Redactor`, the answer depends on
         nothing that it replaces: the files are read without the index, and the search ends after 20 times
         ``limit`` hits or ``budget`` seconds.
+
+        With ``choose``, which receives the rows of all sessions with hits, best first, and returns some of
+        them, the result has the first three hits of each of these instead of the best ``limit`` hits.
         """
         from branchline.library.search import search  # noqa: PLC0415  lists need none of it
 
@@ -522,6 +538,7 @@ class SessionLibrary(LibraryShortcuts):
             context=context,
             prices=prices,
             redactor=redactor,
+            choose=choose,
         )
 
     def search_similar(self, text: str, *, limit: int = 20, context: int = 160) -> Hits:

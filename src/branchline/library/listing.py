@@ -32,13 +32,15 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         limit: int | None = None,
         done: Callable[[], None] | None = None,
         notes: Callable[[], Sequence[str]] = tuple,
+        shallow: Callable[[], int] = int,
     ) -> None:
-        """``done`` is called after the last file; ``notes`` are passed to the listing."""
+        """``done`` is called after the last file; ``notes`` and ``shallow`` are passed to the listing."""
         self._files = files
         self._look = look
         self._limit = limit
         self._done = done
         self._notes = notes
+        self._shallow = shallow
         self.total = len(files)
         self.loaded = 0
         self.rows: list[SessionRow] = []
@@ -67,7 +69,11 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
     def listing(self) -> Listing:
         """Return the rows so far, sorted."""
         return Listing(
-            sorted(self.rows, key=latest_first), self.hidden, self.total - self.loaded, self._notes()
+            sorted(self.rows, key=latest_first),
+            self.hidden,
+            self.total - self.loaded,
+            self._notes(),
+            self._shallow(),
         )
 
     def finish(self, progress: Progress | None = None) -> Listing:

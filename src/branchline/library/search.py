@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -41,7 +42,7 @@ from branchline.library.text_index import index_text, stale_files
 from branchline.stores import SkippedFile, snapshot_of
 from branchline.views.hits import Hit, HitPlace, Hits, Snippet, find_ranges, make_snippet, matches_all
 from branchline.views.query import Query, Term, role_name, unknown_fields
-from branchline.views.session_row import SessionRow
+from branchline.views.session_row import SessionRow, row_name
 from branchline.views.text import without_escapes
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
 
-__all__ = ["SearchRedactor", "search", "show_marked"]
+__all__ = ["ChooseSessions", "SearchRedactor", "search", "show_marked"]
 
 _AT_ONCE = 4 << 20
 """Up to this many bytes of new text are indexed before a search; more is searched without the index."""
@@ -65,6 +66,9 @@ _MARKER = re.compile(r"\[redacted:[^\]\n]*\]")
 _VEIL = "\ua66e"
 """Stands for a secret when words are looked for: a rare letter, so that no phrase reaches across it."""
 _Span = tuple[int, int]
+_T = TypeVar("_T")
+ChooseSessions = Callable[[list[SessionRow]], Collection[SessionRow]]
+"""Receives the sessions with hits, best first, and returns those whose hits are wanted."""
 
 
 class SearchRedactor(Protocol):
@@ -112,15 +116,27 @@ def search(
     context: int,
     prices: PriceList | None = None,
     redactor: SearchRedactor | None = None,
+    choose: ChooseSessions | None = None,
 ) -> Hits:
-    """Return the best hits. ``budget`` limits the seconds for reading files.
+    """Return the best hits: the first few of each session before the others.
 
+    ``budget`` limits the seconds for reading files. ``choose`` receives all sessions with hits, best first,
+    and returns those whose first hits are wanted; ``limit`` does not apply then.
     ``prices`` estimate the cost that agents do not record; queries without ``cost:`` need none. With a
     ``redactor`` the answer depends on nothing that it replaces.
     """
     if query.problem is not None:
         raise InvalidArgument(query.problem)
-    run = _Run(scanner, query, limit=limit, budget=budget, context=context, prices=prices, redactor=redactor)
+    run = _Run(
+        scanner,
+        query,
+        limit=limit,
+        budget=budget,
+        context=context,
+        prices=prices,
+        redactor=redactor,
+        choose=choose,
+    )
     if redactor is not None:
         return run.over_redacted()
     try:
@@ -161,7 +177,13 @@ class _Run:
         context: int,
         prices: PriceList | None = None,
         redactor: SearchRedactor | None = None,
+        choose: ChooseSessions | None = None,
     ) -> None:
+        self._choose = choose
+        self._ranked: list[RankedEntry] = []
+        """What the index found, while the sessions to show are not chosen yet."""
+        self._in_file: Mapping[int, int] = {}
+        """How many matches each file has in the index."""
         self.scanner = scanner
         self.redactor = redactor
         self._veiled: dict[str, str] = {}
@@ -200,6 +222,8 @@ class _Run:
     def without_index(self, reason: str) -> Hits:
         """Read every file, newest first."""
         self.found.clear()
+        self._ranked.clear()
+        self.catalog = None
         self.notes = [f"the index cannot be used: {reason}"]
         self.searched = 0
         files, _hidden = self.scanner.scan()
@@ -382,8 +406,11 @@ class _Run:
         """Return the number of hits, and whether there may be more."""
         scope: Collection[int] = self.covered if allowed is None else allowed
         answer = candidates(catalog, self.query, scope, now_ms=self.now_ms, parts=parts)
+        if self._choose is not None:
+            self._ranked, self._in_file = list(answer.groups), answer.in_file
+            return answer.total, answer.at_least
         later: list[RankedEntry] = []
-        first = _few_per_session(answer.groups, later)
+        first = _few_per_session(answer.groups, _file_of, later)
         while some := list(islice(first, self.limit - len(self.found))):
             self._take_all(catalog, some)
         self._take_all(catalog, later[: self.limit - len(self.found)])
@@ -406,7 +433,7 @@ class _Run:
             for match in titles(catalog, self.query)
             if match.file in self.covered and match.file in scope
         ]
-        latest = named[: self.limit]  # as they are ranked
+        latest = named if self._choose else named[: self.limit]  # as they are ranked
         self._load_rows({match.file for match in latest} - self.rows.keys())
         for match in latest:
             self._take_title(match)
@@ -788,8 +815,48 @@ class _Run:
                 return
         self.found.append(_Found(score, row, entry, role, tool, ms, on_path, (place,), snippet))
 
+    def _chosen(self) -> tuple[list[_Found], dict[str, int]]:
+        """Return the hits to show, and the number of hits of each session that was chosen."""
+        assert self._choose is not None
+        counts = Counter(row_name(one.row) for one in self.found)
+        score: dict[str, float] = {}
+        rows: dict[str, SessionRow] = {}
+        for one in self.found:
+            name = row_name(one.row)
+            score[name] = max(one.score, score.get(name, 0.0))
+            rows.setdefault(name, one.row)
+        if self._ranked:
+            self._load_rows({one.file for one in self._ranked} - self.rows.keys())
+        names: dict[int, str] = {}
+        for ranked in self._ranked:
+            if (row := self.rows[ranked.file]) is not None:
+                name = row_name(row)
+                if ranked.file not in names:
+                    names[ranked.file] = name
+                    counts[name] += self._in_file[ranked.file]
+                score[name] = max(ranked.score, score.get(name, 0.0))
+                rows.setdefault(name, row)
+        wanted = {
+            row_name(row)
+            for row in self._choose(sorted(rows.values(), key=lambda row: -score[row_name(row)]))
+        }
+        few = _few_per_session((one for one in self._ranked if names.get(one.file) in wanted), _file_of, [])
+        if self.catalog is not None:
+            self._take_all(self.catalog, list(few))
+        chosen = [one for one in self.found if row_name(one.row) in wanted]
+        chosen.sort(key=lambda one: -one.score)
+        return list(_few_per_session(chosen, _session_of, [])), {name: counts[name] for name in wanted}
+
     def _hits(self, sessions: int, *, at_least: bool, total: int, unindexed: int) -> Hits:
         self.found.sort(key=lambda one: -one.score)
+        counts: dict[str, int] = {}
+        if self._choose is not None:
+            best, counts = self._chosen()
+        else:
+            later: list[_Found] = []
+            best = list(_few_per_session(self.found, _session_of, later))
+            best = (best + later)[: self.limit]
+        best.sort(key=lambda one: -one.score)
         hits = [
             Hit(
                 row=one.row,
@@ -802,7 +869,7 @@ class _Run:
                 score=one.score,
                 snippet=one.snippet(),
             )
-            for one in self.found[: self.limit]
+            for one in best
         ]
         if self.ended:
             self.notes.append(self.ended)
@@ -817,6 +884,7 @@ class _Run:
             unindexed=unindexed,
             notes=self.notes,
             took_ms=(time.monotonic() - self.started) * 1000,
+            counts=counts,
         )
 
 
@@ -838,15 +906,26 @@ class _worker:  # noqa: N801  used like a function
             self._worker.__exit__(*raised)
 
 
-def _few_per_session(groups: Iterable[RankedEntry], later: list[RankedEntry]) -> Iterator[RankedEntry]:
-    """Yield the first few entries of each session; the others go to ``later``."""
-    taken: dict[int, int] = {}
-    for one in groups:
-        count = taken[one.file] = taken.get(one.file, 0) + 1
-        if count <= _PER_SESSION:
+def _few_per_session(
+    ranked: Iterable[_T], session_of: Callable[[_T], object], later: list[_T]
+) -> Iterator[_T]:
+    """Yield the first few of each session; the others go to ``later``."""
+    taken = Counter[object]()
+    for one in ranked:
+        session = session_of(one)
+        taken[session] += 1
+        if taken[session] <= _PER_SESSION:
             yield one
         else:
             later.append(one)
+
+
+def _file_of(one: RankedEntry) -> int:
+    return one.file
+
+
+def _session_of(one: _Found) -> str:
+    return row_name(one.row)
 
 
 def _begins_line(data: bytes, one: Candidate) -> bool:

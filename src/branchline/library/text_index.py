@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -123,7 +123,7 @@ def index_text(
 
     Raises CatalogUnavailable if the catalog cannot be written.
     """
-    from branchline.library.catalog_rows import file_update  # noqa: PLC0415  often there is nothing to index
+    from branchline.library.catalog_rows import text_updates  # noqa: PLC0415  often there is nothing to index
 
     end = None if seconds is None else time.monotonic() + seconds
     checked_ns = time.time_ns()
@@ -146,7 +146,8 @@ def index_text(
             beginnings: Any = beginnings,
         ) -> None:
             if one.transcript is not None:
-                seen.append(file_update(one, stored, checked_ns, known, with_text=True))
+                parts = text_updates(one, stored, checked_ns, known)
+                seen.append(_put_parts(catalog, waiting, parts, len(one.transcript.tree)))
             elif one.is_packed:
                 beginnings.append(one)
 
@@ -154,7 +155,7 @@ def index_text(
         if beginnings and isinstance(row, SessionRow) and row.problem is None:
             _read_whole(scanner, row, beginnings[0], see)
         if isinstance(row, SkippedFile):
-            waiting += seen
+            waiting.extend(seen)
         elif seen:
             waiting.append(
                 msgspec.structs.replace(seen[0], agent=row.agent or seen[0].agent, title=row.title)
@@ -165,13 +166,34 @@ def index_text(
         size += grown
         if len(waiting) >= _FILES or size >= _BYTES:
             catalog.put(waiting)
-            waiting, size = [], 0
+            waiting.clear()
+            size = 0
         if progress is not None:
             progress(number, len(stale))
         if end is not None and time.monotonic() > end:
             break
     catalog.put(waiting)
     return IndexResult(done - len(unreadable), tuple(unreadable))
+
+
+def _put_parts(
+    catalog: Catalog, waiting: list[FileUpdate], parts: Iterator[FileUpdate], entries: int
+) -> FileUpdate:
+    """Store what is waiting and all parts of a file but the last one, which is returned."""
+    base: int | None = None
+    for one in parts:
+        part = one if base is None else msgspec.structs.replace(one, base=base)
+        assert part.text is not None
+        if part.text.entries == entries:
+            return part
+        catalog.put([*waiting, part])
+        waiting.clear()
+        now = catalog.files([part.path]).get(part.path)
+        if now is None or now.entries != part.text.entries:  # another process was here
+            return msgspec.structs.replace(part, text=None)
+        base = now.id
+        del one, part  # before the next part is made
+    raise AssertionError("the last part has the last entry")
 
 
 def _read_whole(scanner: Scanner[Any], row: SessionRow, beginning: SeenFile, see: See) -> None:
@@ -222,6 +244,8 @@ def update_index(
     rebuild: bool = False,
 ) -> IndexResult:
     """Update the index; rebuild it on request, or if half of its documents are dead."""
+    from branchline.catalog.statistics import roll_up  # noqa: PLC0415  searches need none of it
+
     catalog = open_catalog()
     if rebuild or catalog.wants_rebuild:
         catalog.close()
@@ -235,6 +259,8 @@ def update_index(
         if scanner.cwd is None:
             catalog.forget_gone()  # after moved files have been found
         if stale:
+            with catalog.guarded():
+                roll_up(catalog)  # of a large session this takes seconds, which no list should wait for
             catalog.settle()
         return done
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import overload
 
@@ -58,7 +58,17 @@ class Hits(Sequence[Hit]):
     what was not searched, or searched without the index.
     """
 
-    __slots__ = ("at_least", "hits", "notes", "searched", "sessions", "took_ms", "total", "unindexed")
+    __slots__ = (
+        "at_least",
+        "counts",
+        "hits",
+        "notes",
+        "searched",
+        "sessions",
+        "took_ms",
+        "total",
+        "unindexed",
+    )
 
     def __init__(
         self,
@@ -71,6 +81,7 @@ class Hits(Sequence[Hit]):
         unindexed: int = 0,
         notes: Iterable[str] = (),
         took_ms: float = 0.0,
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         self.hits = tuple(hits)
         self.total = total
@@ -83,6 +94,8 @@ class Hits(Sequence[Hit]):
         """The number of sessions that are not indexed yet."""
         self.notes = tuple(notes)
         self.took_ms = took_ms
+        self.counts: Mapping[str, int] = counts or {}
+        """The number of hits of each chosen session, by ``row_name``; empty if none were chosen."""
 
     def __len__(self) -> int:
         return len(self.hits)

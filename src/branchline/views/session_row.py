@@ -123,7 +123,7 @@ class Listing(Sequence[SessionRow]):
     is ``len(readable) + len(unreadable) + len(hidden) + unscanned``, and ``len(listing)`` is the first two.
     """
 
-    __slots__ = ("hidden", "notes", "rows", "unscanned")
+    __slots__ = ("hidden", "notes", "rows", "shallow", "unscanned")
 
     def __init__(
         self,
@@ -131,6 +131,7 @@ class Listing(Sequence[SessionRow]):
         hidden: Iterable[SkippedFile] = (),
         waiting: int = 0,
         notes: Iterable[str] = (),
+        shallow: int = 0,
     ) -> None:
         self.rows = tuple(rows)
         """All rows, in order."""
@@ -140,6 +141,8 @@ class Listing(Sequence[SessionRow]):
         """Sentences about problems while listing."""
         self.unscanned = waiting
         """The number of files that were not read because of a limit; 0 in a complete listing."""
+        self.shallow = shallow
+        """The number of rows that tell only what the beginning of the file tells, because time was short."""
 
     @property
     def readable(self) -> tuple[SessionRow, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from datetime import date
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,14 +24,14 @@ from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library import SessionLibrary
 from branchline.tree import ROOT
 from branchline.views.text import safe
-from branchline.web.changes import CHANGES, Change
+from branchline.web.changes import CHANGES
 from branchline.web.entry import Keys
 from branchline.web.guard import Guard
 from branchline.web.live import follow
 from branchline.web.pages import WEEKS, Pages, compare_page, session_page, shown_name, statistics_page
 from branchline.web.session_table import TableRequest, session_fields, session_table
 from branchline.web.single_page import PageRequest, findings, single_page
-from branchline.web.viewed import ViewedLibrary, ViewedSession
+from branchline.web.viewed import StartIndex, ViewedLibrary, ViewedSession
 
 __all__ = ["create_app"]
 
@@ -44,12 +45,53 @@ _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 class _Viewer:
     """The handlers and their shared state."""
 
-    def __init__(self, library: SessionLibrary, keys: Keys, *, writable: bool) -> None:
-        self.viewed = ViewedLibrary(library)
+    def __init__(self, viewed: ViewedLibrary, keys: Keys, *, writable: bool) -> None:
+        self.viewed = viewed
         self.pages = Pages(csrf=keys.csrf, writable=writable)
         self.writable = writable
         self.stop = asyncio.Event()
+        self._working: dict[tuple[object, bytes], asyncio.Future[Any]] = {}
+        """What is being worked on, by the path and the query of the request."""
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """The locks of sessions that requests are waiting for."""
         self._static = {**static_files("branchline.views.html"), **static_files("branchline.web")}
+
+    async def work(
+        self,
+        request: Request,
+        call: Callable[..., T],
+        *arguments: Any,
+        session: str = "",
+        seconds: float | None = None,
+        **options: Any,
+    ) -> T:
+        """Run a blocking call in a thread with a timeout; errors become HTTP errors with their message.
+
+        Work goes on after a timeout, and the same request, made again, waits for it. Requests for a session
+        take turns, without a thread for each that waits.
+        """
+        scope = request.scope
+        asked = (scope["path"], scope["query_string"]) if request.method == "GET" else (object(), b"")
+        task = self._working.get(asked)
+        if task is None:
+
+            async def begin() -> T:
+                async with self._turns.setdefault(session, asyncio.Lock()) if session else nullcontext():
+                    return await run_in_threadpool(call, *arguments, **options)
+
+            task = self._working[asked] = asyncio.ensure_future(begin())
+            task.add_done_callback(lambda _done: self._working.pop(asked))
+        seconds = _SECONDS if seconds is None else seconds
+        done, _waiting = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            raise HTTPException(503, f"this takes longer than {seconds:.0f} seconds; try again later")
+        try:
+            result: T = task.result()
+        except SessionNotFound as problem:
+            raise HTTPException(404, str(problem)) from None
+        except (BranchlineError, OSError, ValueError) as problem:
+            raise HTTPException(422, str(problem)) from None
+        return result
 
     # -- pages ----------------------------------------------------------------------------------------
 
@@ -61,7 +103,7 @@ class _Viewer:
         return self.html(request, "sessions")
 
     async def transcript(self, request: Request) -> Response:
-        row = await _work(self.viewed.row, request.path_params["id"])
+        row = await self.work(request, self.viewed.row, request.path_params["id"])
         fields = session_fields(self.viewed, row)
         body = session_page(row, request.scope["root_path"], fields["id"], writable=self.writable)
         return self.html(request, "session", session=fields, tags=row.tags, body=body)
@@ -71,12 +113,12 @@ class _Viewer:
         if weeks not in (0, *WEEKS):
             raise HTTPException(400, f"weeks is one of {', '.join(map(str, WEEKS))}")
         today = date.today()  # noqa: DTZ011  in the user's time zone
-        values = await _work(statistics_page, self.viewed, weeks=weeks, today=today)
+        values = await self.work(request, statistics_page, self.viewed, weeks=weeks, today=today)
         return self.html(request, "statistics", choices=WEEKS, **values)
 
     async def compare(self, request: Request) -> Response:
         left, right = (request.query_params.get(name, "") for name in ("left", "right"))
-        values = await _work(self._compared, left, right)
+        values = await self.work(request, self._compared, left, right)
         return self.html(request, "compare", **values)
 
     def _compared(self, left: str, right: str) -> dict[str, Any]:
@@ -114,7 +156,7 @@ class _Viewer:
             offset=_number(request, "offset", 0),
             limit=min(_number(request, "limit", 100), 500),
         )
-        return _json(await _work(session_table, self.viewed, asked))
+        return _json(await self.work(request, session_table, self.viewed, asked))
 
     def skeleton(self, session: ViewedSession, request: Request) -> dict[str, Any]:
         session.refresh()
@@ -150,7 +192,7 @@ class _Viewer:
         return StreamingResponse(follow(self.viewed, known, self.stop), media_type="text/event-stream")
 
     async def share(self, request: Request) -> Response:
-        row = await _work(self.viewed.row, request.path_params["id"])
+        row = await self.work(request, self.viewed.row, request.path_params["id"])
         fields = session_fields(self.viewed, row)
         return self.html(request, "share", session=fields, called=shown_name(row))
 
@@ -165,7 +207,7 @@ class _Viewer:
             with self.viewed.using(request.path_params["id"]) as session:
                 return single_page(session, asked)
 
-        data = await _work(made, seconds=_PAGE_SECONDS)
+        data = await self.work(request, made, session=request.path_params["id"], seconds=_PAGE_SECONDS)
         return Response(
             data, media_type="application/octet-stream", headers={"content-disposition": "attachment"}
         )
@@ -177,15 +219,17 @@ class _Viewer:
         if change is None:
             raise HTTPException(404, f"unknown change; known: {', '.join(CHANGES)}")
         given = await _decoded(request, change.body)
-        return _json(await _work(self._changed, request.path_params["id"], change, given))
+        id = request.path_params["id"]  # noqa: A001
 
-    def _changed(self, id: str, change: Change, given: Any) -> dict[str, Any]:  # noqa: A002
-        with self.viewed.using(id) as session:
-            answer = change.make(session, given)
-        rows = self.viewed.rows(fresh=True)
+        def make() -> dict[str, Any]:
+            with self.viewed.using(id) as session:
+                return change.make(session, given)
+
+        answer = await self.work(request, make, session=id)
+        rows = await self.work(request, self.viewed.rows, fresh=True)
         if file := answer.get("file"):
             answer["page"] = next((self.viewed.id_of(row) for row in rows if row.path == file), None)
-        return answer
+        return _json(answer)
 
     async def ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
         """Return what ``answer`` says about a session, as JSON."""
@@ -194,12 +238,22 @@ class _Viewer:
             with self.viewed.using(request.path_params["id"]) as session:
                 return _json(answer(session, request))
 
-        return await _work(ask)
+        return await self.work(request, ask, session=request.path_params["id"])
 
 
-def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool = False) -> Guard:
-    """Create the viewer of a library, for a server on this port of the loopback address."""
-    viewer = _Viewer(library, keys, writable=writable)
+def create_app(
+    library: SessionLibrary,
+    keys: Keys,
+    *,
+    port: int,
+    writable: bool = False,
+    index: StartIndex | None = None,
+) -> Guard:
+    """Create the viewer of a library, for a server on this port of the loopback address.
+
+    ``index`` starts a process that updates the index of the library.
+    """
+    viewer = _Viewer(ViewedLibrary(library, index), keys, writable=writable)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> Any:
@@ -236,21 +290,10 @@ async def _decoded(request: Request, type_: type[T]) -> T:
         return msgspec.convert(msgspec.json.decode(await request.body()), type_)
     except msgspec.ValidationError as problem:
         raise HTTPException(422, f"the request cannot be used: {problem}") from None
+    except RecursionError:
+        raise HTTPException(400, "the request is nested too deeply") from None
     except msgspec.DecodeError as problem:
         raise HTTPException(400, f"the request cannot be read: {problem}") from None
-
-
-async def _work(call: Callable[..., T], *arguments: Any, seconds: float = _SECONDS, **options: Any) -> T:
-    """Run a blocking call in a thread with a timeout; errors become HTTP errors with their message."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await run_in_threadpool(call, *arguments, **options)
-    except TimeoutError:
-        raise HTTPException(503, f"this took longer than {seconds:.0f} seconds") from None
-    except SessionNotFound as problem:
-        raise HTTPException(404, str(problem)) from None
-    except (BranchlineError, OSError, ValueError) as problem:
-        raise HTTPException(422, str(problem)) from None
 
 
 def _json(value: Any, status: int = 200) -> Response:

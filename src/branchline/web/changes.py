@@ -17,6 +17,10 @@ from branchline.web.viewed import ViewedSession
 __all__ = ["CHANGES", "Change"]
 
 
+_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Marks that change the direction of what follows, in lists and terminals too."""
+
+
 class _Text(msgspec.Struct, forbid_unknown_fields=True):
     text: str
 
@@ -38,7 +42,7 @@ class _EntryText(msgspec.Struct, forbid_unknown_fields=True):
 
 def _check_text(text: str) -> None:
     for character in text:
-        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
+        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} or character in _DIRECTIONS:
             raise ValueError(f"a control character (U+{ord(character):04X}) cannot be part of this text")
 
 

@@ -139,7 +139,8 @@ class Guard:
     def _post_refusal(self, headers: Headers) -> Response | None:
         if headers.getlist("origin") != [f"http://{headers['host']}"]:
             return _refuse(403, "Changes are accepted from this viewer's own pages only.")
-        if not hmac.compare_digest(headers.get("x-branchline", "").encode(), self._keys.csrf.encode()):
+        (given, *more) = headers.getlist("x-branchline") or [""]
+        if more or not hmac.compare_digest(given.encode(), self._keys.csrf.encode()):
             return _refuse(403, "The page is from an earlier run; load it again.")
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refuse(415, "Changes are sent as JSON.")

@@ -24,17 +24,24 @@ from branchline.programs import safe_environment
 from branchline.web.app import create_app
 from branchline.web.entry import EntryFile, Keys
 from branchline.web.guard import Guard
+from branchline.web.viewed import StartIndex
 
 __all__ = ["http_server", "serve"]
 
-_BACKLOG = 256
+_BACKLOG = 1024
+"""How many connections the system holds until they are accepted: it refuses nobody else meanwhile."""
+_ACCEPTED = 32
+"""How many are accepted before what they sent is read."""
 _TICK_SECONDS = 0.5
 _REQUEST_SECONDS = 10.0
 """Deadline for the request line and headers to arrive."""
 _OWN = 64
 """How many connections and requests of those who are in are answered at a time."""
 _STRANGERS = 24
-"""How many connections are kept that did not show the cookie yet. The oldest one makes room for the next."""
+"""How many connections are kept that did not show the cookie yet. The oldest ones make room for the next."""
+_NEWCOMERS = 256
+"""How many more there may be until what they sent has been read."""
+_READ_SECONDS = 0.05
 
 
 class Strangers:
@@ -42,10 +49,22 @@ class Strangers:
 
     def __init__(self) -> None:
         self._transports: OrderedDict[object, asyncio.Transport] = OrderedDict()
+        self._is_waiting = False
 
     def add(self, connection: object, transport: asyncio.Transport) -> None:
+        """Add a connection. Others are closed a moment later: one may have sent the cookie already."""
         self._transports[connection] = transport
-        while len(self._transports) > _STRANGERS:
+        self._close_all_but(_STRANGERS + _NEWCOMERS)
+        if len(self._transports) > _STRANGERS and not self._is_waiting:
+            self._is_waiting = True
+            asyncio.get_running_loop().call_later(_READ_SECONDS, self._make_room)
+
+    def _make_room(self) -> None:
+        self._is_waiting = False
+        self._close_all_but(_STRANGERS)
+
+    def _close_all_but(self, most: int) -> None:
+        while len(self._transports) > most:
             self._transports.popitem(last=False)[1].abort()
 
     def discard(self, connection: object) -> None:
@@ -99,6 +118,11 @@ class QuietServer(uvicorn.Server):
     on_stop: Callable[[], object] | None = None
     """Called before the server ends; after it, a signal may end the process at once."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)  # asyncio has made it as short as the number that it accepts at once
+
     async def main_loop(self) -> None:
         while not self.should_exit:  # noqa: ASYNC110  a signal handler sets it
             await asyncio.sleep(_TICK_SECONDS)
@@ -114,11 +138,13 @@ def serve(
     open_browser: bool = True,
     on_address: Callable[[str], object] = print,
     again: int | None = None,
+    index: StartIndex | None = None,
 ) -> None:
     """Serve the sessions of a library until interrupted.
 
     ``on_address`` receives the address to open, which works once. Each line from the
-    descriptor ``again``, a terminal, makes another one.
+    descriptor ``again``, a terminal, makes another one. ``index`` starts a process that updates
+    the index of the library.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener, ExitStack() as files:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -126,7 +152,7 @@ def serve(
         listener.listen(_BACKLOG)
         port = listener.getsockname()[1]
         keys = Keys()
-        server = http_server(create_app(library, keys, port=port, writable=writable))
+        server = http_server(create_app(library, keys, port=port, writable=writable, index=index))
         server.on_stop = files.close
 
         def invite() -> None:
@@ -166,7 +192,8 @@ def http_server(app: Guard) -> QuietServer:
         ws="none",
         h11_max_incomplete_event_size=32768,
         timeout_keep_alive=30,
-        limit_concurrency=_OWN + _STRANGERS,
+        limit_concurrency=_OWN + _STRANGERS + _NEWCOMERS,
+        backlog=_ACCEPTED,
         timeout_graceful_shutdown=1,
     )
     return QuietServer(config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,8 +19,7 @@ from branchline.views.browser.arrangement import (
     face_of,
     project_name,
 )
-from branchline.views.hits import Hit, Hits, Snippet
-from branchline.views.humanize import count
+from branchline.views.hits import Hit, Snippet
 from branchline.views.session_details import SessionDetails
 from branchline.views.session_row import row_name
 from branchline.views.text import one_line
@@ -31,10 +30,10 @@ __all__ = ["TableRequest", "session_fields", "session_table"]
 
 _LIVE_SECONDS = 90
 _DAY_MS = 86_400_000
-_MOST_HITS = 200
+_HITS = 2
+"""How many hits of a session are shown in the list."""
 _SNIPPET = 180
 _PROJECTS = 60
-_DETAIL_SECONDS = 0.3
 
 
 class TableRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,52 +52,64 @@ class TableRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
     """Return rows, their number, and the filter choices. Raises ValueError for an invalid query."""
+    arranged: dict[str, Any] = {}
+
+    def chosen(rows: Sequence[SessionRow]) -> list[SessionRow]:
+        """Keep what there is to filter by, and return the rows of the window."""
+        named = Counter(
+            name for row in rows if asked.agent in ("", _agent(row)) and (name := project_name(row))
+        )
+        items = arrange(
+            rows, _options(asked), agent=_agent, faces=lambda row: face_of(row, _agent(row))
+        ).items
+        arranged.update(
+            total=len(items),
+            offset=asked.offset,
+            agents=Counter(_agent(row) for row in rows).most_common(),
+            projects=sorted(name for name, _ in named.most_common(_PROJECTS)),
+        )
+        return [item.row for item in items[asked.offset : asked.offset + asked.limit]]
+
     hits: dict[str, list[Hit]] = {}
+    counts: Mapping[str, int] = {}
     notes: tuple[str, ...] = ()
     if asked.words.strip():
-        found = viewed.library.search(asked.words, limit=_MOST_HITS, context=_SNIPPET)
-        viewed.remember(hit.row for hit in found)
+        window: list[SessionRow] = []
+
+        def choose(rows: Sequence[SessionRow]) -> list[SessionRow]:
+            window[:] = chosen(rows)
+            return window
+
+        found = viewed.library.search(asked.words, context=_SNIPPET, choose=choose)
+        viewed.remember(window)
         for hit in found:
-            hits.setdefault(viewed.id_of(hit.row), []).append(hit)
-        rows = [group[0].row for group in hits.values()]
-        notes = (*found.notes, *_left_out(found))
+            hits.setdefault(row_name(hit.row), []).append(hit)
+        # While the index is updated the page asks again, until everything was searched.
+        counts, notes = found.counts, () if found.unindexed and viewed.work() else found.notes
     else:
-        rows = list(viewed.rows())
-    agents = Counter(_agent(row) for row in rows)
-    projects = Counter(
-        name for row in rows if asked.agent in ("", _agent(row)) and (name := project_name(row))
-    )
-    arranged = arrange(rows, _options(asked), agent=_agent, faces=lambda row: face_of(row, _agent(row)))
-    rows = [item.row for item in arranged.items]
-    window = rows[asked.offset : asked.offset + asked.limit]
-    details = viewed.library.details(window, seconds=_DETAIL_SECONDS)
+        window = chosen(viewed.rows())
+    details = viewed.details(window)
     return {
-        "total": len(rows),
-        "offset": asked.offset,
-        "agents": agents.most_common(),
-        "projects": sorted(name for name, _ in projects.most_common(_PROJECTS)),
+        **arranged,
         "rows": [
             {
-                **session_fields(viewed, row, details.get(row_name(row))),
+                **session_fields(viewed, row, details.get(name)),
                 **(
-                    {"hits": [_hit_fields(hit) for hit in group[:2]], "more": max(0, len(group) - 2)}
-                    if (group := hits.get(viewed.id_of(row)))
+                    {
+                        "hits": [_hit_fields(hit) for hit in group[:_HITS]],
+                        "more": counts[name] - len(group[:_HITS]),
+                    }
+                    if (group := hits.get(name))
                     else {}
                 ),
             }
             for row in window
+            if (name := row_name(row))
         ],
         "notes": list(map(viewed.sentence, notes)),
+        "waiting": viewed.is_working,
+        "indexed": viewed.indexed,
     }
-
-
-def _left_out(found: Hits) -> Iterator[str]:
-    """Sentences about hits that are not in the table."""
-    if found.total > len(found):
-        more = " or more" if found.at_least else ""
-        yield f"the best {len(found)} of {found.total:,}{more} hits are shown; more words narrow it down"
-    if found.unindexed:
-        yield f"{count(found.unindexed, 'session')} not indexed yet"
 
 
 def session_fields(

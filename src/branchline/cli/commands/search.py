@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ __all__ = ["search_command"]
 _SEVERAL_WORDS = frozenset({"cwd", "file", "path", "model", "tool", "label", "branch"})
 """The fields whose value may be several words; what follows any other is the rest of the query."""
 _FIELD = r"\s[A-Za-z]+:"
-_behind: list[subprocess.Popen[bytes]] = []
+_behind: list[subprocess.Popen[bytes] | None] = []
 """Background processes, which outlive this one."""
 
 
@@ -93,7 +92,9 @@ def search_command(
     if not out.json:
         _tell(hits, notes)
     if hits.unindexed and directory is None:
-        _index_behind()
+        from branchline.actions.index import index_behind
+
+        _behind.append(index_behind())
 
 
 def _quoted(word: str) -> str:
@@ -182,23 +183,4 @@ def _open(out: Output, hit: Hit, query: str) -> None:
     with resolve_session(hit.row.path or hit.row.key, None) as session:
         print_path_to(
             out, session, hit.entry, words or [found.text[start:end] for start, end in found.ranges]
-        )
-
-
-def _index_behind() -> None:
-    """Update the index in a background process."""
-    import subprocess
-
-    from branchline.programs import own_command, safe_environment
-
-    with contextlib.suppress(OSError):
-        _behind.append(
-            subprocess.Popen(  # noqa: S603
-                own_command("index", "--background"),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=safe_environment(),
-                start_new_session=True,
-            )
         )

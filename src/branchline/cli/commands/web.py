@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import click
 
@@ -39,6 +40,8 @@ def web_command(
     The viewer is reachable only from this machine, at an address that works once, until you press Ctrl-C.
     Enter makes another address. It changes nothing unless --write is given.
     """
+    from branchline.actions.index import index_behind
+
     try:
         from branchline.web.server import serve
     except ImportError as problem:
@@ -64,6 +67,7 @@ def web_command(
             open_browser=open_browser,
             on_address=told,
             again=again,
+            index=partial(index_behind, directory),
         )
     except OSError as problem:
         raise click.ClickException(f"cannot listen on port {port}: {problem.strerror}") from None

@@ -106,7 +106,7 @@ def skeleton_columns(
         and (kind == "u" or at in named or at in tips or at in branching or parents[at] in branching)
     ]
     short: dict[int, str] = {}
-    for at, entry in zip(shown, source.entries(shown), strict=True):
+    for at, entry in zip(shown, source.iter_entries(shown), strict=True):
         said = copy_text(entry) if kinds[at - start] in "ua" else ""
         words = one_line(said[: 4 * _LONGEST]) or one_line(texts.of(at, entry)[: 4 * _LONGEST])
         short[at] = words.replace("`", "").replace("*", "")[:_LONGEST]

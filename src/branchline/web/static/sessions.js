@@ -6,9 +6,9 @@ import { startPage } from "./theme.js";
 startPage();
 const $ = (selector) => document.querySelector(selector);
 const element = (name, className, text) => { const made = document.createElement(name); if (className) made.className = className; if (text !== undefined) made.textContent = text; return made; };
-const ROW = 44, HIT = 28, PAGE = 100, WAIT = 90, SHORTEST = 500;
+const ROW = 44, HIT = 28, PAGE = 100, WAIT = 90, SHORTEST = 500, LATER = 1500;
 const state = { q: "", agent: "", project: "", days: "", shape: "", sort: "age", reverse: "" };
-let total = 0, rows = new Map(), asked = new Set(), turn = 0, here = -1, tops = [0], timer = 0, pause = SHORTEST;
+let total = 0, rows = new Map(), asked = new Set(), turn = 0, here = -1, tops = [0], timer = 0, later = 0, pause = SHORTEST;
 
 const box = $("#rows"), search = $("#q");
 
@@ -30,7 +30,7 @@ async function load(offset) {
   pause = SHORTEST; tell(answer.notes.join("; "));
   answer.rows.forEach((row, index) => rows.set(offset + index, row));
   total = answer.total;
-  if (!offset) offer(answer);
+  if (!offset) { offer(answer); clearTimeout(later); if (answer.waiting) later = setTimeout(more, LATER); }
   place(); draw();
 }
 
@@ -42,7 +42,21 @@ function failed(problem, offset) {
   setTimeout(() => { if (mine === turn) load(offset); }, pause); pause = Math.min(2 * pause, 5000);
 }
 
-function again() { turn += 1; rows = new Map(); asked = new Set(); here = -1; remember(); load(0); }
+// What the server did not know yet: it reads and indexes in the background. Rows stay where they are until it is there.
+async function more() {
+  const mine = turn, known = [...asked];
+  let answers;
+  try { answers = await Promise.all(known.map((offset) => ask(address(offset)))); } catch { later = setTimeout(more, 4 * LATER); return; }
+  if (mine !== turn) return;
+  const scrolled = scrollY, at = rows.get(here)?.id; turn += 1; rows = new Map(); asked = new Set(known);
+  answers.forEach((answer, number) => answer.rows.forEach((row, index) => rows.set(known[number] + index, row)));
+  total = answers[0].total; here = -1;
+  for (const [place, row] of rows) if (row.id === at) here = place;
+  tell(answers[0].notes.join("; ")); offer(answers[0]); place(); draw(); scrollTo(0, scrolled);
+  if (answers[0].waiting) later = setTimeout(more, LATER);
+}
+
+function again() { clearTimeout(later); turn += 1; rows = new Map(); asked = new Set(); here = -1; remember(); load(0); }
 function tell(sentence) { $("#problem").hidden = !sentence; $("#problem").textContent = sentence; }
 
 function remember() {
@@ -68,6 +82,7 @@ function offer(answer) {
     ? ["Nothing found", "Fewer words or fewer filters find more. Words are looked for in titles, prompts, answers and tool output."]
     : ["No sessions here", "A folder that is given with --store is looked at without its sub-folders."];
   $("#empty b").textContent = found; $("#empty span").textContent = why;
+  $("#indexing").textContent = answer.indexed && "indexing"; $("#indexing").title = answer.indexed;
   $("#empty").hidden = total > 0;
   for (const button of document.querySelectorAll("[data-sort]")) button.setAttribute("aria-pressed", button.dataset.sort === state.sort);
   for (const select of document.querySelectorAll(".selwrap select")) select.parentElement.classList.toggle("set", Boolean(select.value));
@@ -130,7 +145,7 @@ function hits(row) {
     if (hit.places > 1) line.append(element("span", "quiet", `in ${hit.places} sessions`));
     list.append(line);
   }
-  if (row.more) list.append(element("span", "quiet more", `${row.more} more`));
+  if (row.more) list.append(element("span", "quiet more", `${row.more.toLocaleString("en")} more`));
   return list;
 }
 
