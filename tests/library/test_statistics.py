@@ -521,3 +521,19 @@ def test_sessions_of_other_directories_are_not_unreadable(tmp_path: Path) -> Non
     for _ in range(2):  # without an index, and with it
         with library.statistics() as found:
             assert (found.read, found.unreadable) == (0, ())
+
+
+@pytest.mark.parametrize("first", ["original", "fork"])
+def test_what_forks_share_counts_in_the_original_whichever_is_read_first(place: Path, first: str) -> None:
+    with talk(place, 0, "first", title="original") as session:
+        session.append_message(answer("one", cost=3.5))
+        with session.fork() as fork:
+            fork.append_message(answer("one", cost=0.25))
+            files = {"original": session.file, "fork": fork.file}
+    os.utime(str(files[first]), (1, 1))  # the oldest file is indexed first
+    library = SessionLibrary(place)
+
+    library.update_index()
+
+    costs = sorted(one.cost for one in figures(library, "session").values())
+    assert costs == [0.25, 3.51]

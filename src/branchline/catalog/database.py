@@ -33,7 +33,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _PAGE = 16 << 10
@@ -55,7 +55,7 @@ CREATE TABLE file (
     leaf TEXT,
     session TEXT, agent TEXT, format TEXT, parent TEXT, cwd TEXT, title TEXT, title_folded TEXT,
     first_prompt TEXT, model TEXT, git_branch TEXT, created_ms INTEGER, active_ms INTEGER, messages INTEGER,
-    rolled INTEGER NOT NULL DEFAULT 0,
+    rolled INTEGER NOT NULL DEFAULT 0, precedence TEXT NOT NULL DEFAULT '',
     is_subagent INTEGER NOT NULL DEFAULT 0, traits TEXT NOT NULL DEFAULT '',
     record BLOB NOT NULL
 );

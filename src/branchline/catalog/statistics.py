@@ -208,11 +208,12 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
     run("CREATE TEMP TABLE IF NOT EXISTS extra (id INTEGER PRIMARY KEY)")
     run("DELETE FROM temp.extra")
     run(
-        "INSERT INTO temp.extra SELECT min(doc.id)"
-        " FROM doc INDEXED BY doc_copies JOIN temp.scope USING (file)"
+        "INSERT INTO temp.extra SELECT id FROM"
+        " (SELECT doc.id, min(file.precedence || printf('%020d', doc.id))"
+        " FROM doc INDEXED BY doc_copies JOIN temp.scope USING (file) JOIN file ON file.id = doc.file"
         " WHERE doc.counted = 0 AND NOT EXISTS"
         " (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = 1"
-        " AND other.file IN (SELECT file FROM temp.scope)) GROUP BY doc.mark"
+        " AND other.file IN (SELECT file FROM temp.scope)) GROUP BY doc.mark)"
     )
     run(f"CREATE TEMP TABLE IF NOT EXISTS more ({_ROLLED})")
     run("DELETE FROM temp.more")

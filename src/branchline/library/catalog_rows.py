@@ -190,4 +190,5 @@ def _text(transcript: EntryLog, start: int) -> TextUpdate:
         {key: label.text for key, label in reading.labels.items()},
         reading.git_branch,
         traits_of(transcript),
+        is_copy=reading.inherited_entries > 0,
     )
