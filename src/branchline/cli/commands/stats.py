@@ -13,7 +13,8 @@ from branchline.cli.commands.ls import reading_progress, require_one_scope
 from branchline.cli.options import command, scope_options
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
-from branchline.views.humanize import count, tokens
+from branchline.views.figures import tokens
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,18 +117,22 @@ def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) 
     from branchline.views.delimited import csv_line
     from branchline.views.stats import StatsTotals
 
-    out.line(csv_line([*keys, *StatsTotals.__struct_fields__]))
+    out.line(csv_line([*keys, *_figures(StatsTotals())]))
     for group in groups:
         out.line(csv_line([*group.keys, *_figures(group.figures).values()]))
 
 
 def _figures(figures: StatsTotals) -> dict[str, Any]:
-    """The figures for other programs. An unknown cost is None, not 0."""
+    """The figures for other programs. What is unknown is None, not 0."""
     import msgspec
 
     fields = msgspec.structs.asdict(figures)
-    cost = None if figures.unpriced and not figures.cost else round(figures.cost, _DIGITS)
-    return {**fields, "cost": cost, "estimated": round(figures.estimated, _DIGITS)}
+    del fields["metered"]  # says what is known, as None does
+    if not figures.knows_tokens:
+        fields |= dict.fromkeys(("input", "output", "cache_read", "cache_write", "tokens"))
+    cost = figures.cost_figure
+    estimated = None if cost.amount is None else round(figures.estimated, _DIGITS)
+    return {**fields, "cost": cost.amount, "estimated": estimated, "cost_state": cost.state}
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -144,6 +149,8 @@ def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) ->
             remark(f"no sessions in {directory}; folders below it are not searched")
         return
     facts = [f"{count(found.read, 'session')} read"]
+    if found.subagents:
+        facts.append(f"{found.subagents:,} of them of sub-agents")
     if not stats.total.messages:
         facts.append("no messages in this period")
     if stats.repeated:
