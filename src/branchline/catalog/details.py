@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from branchline.catalog.catalog import Catalog
-from branchline.catalog.statistics import Period, ScopeFile, copied_rows, in_scope, sums
+from branchline.catalog.statistics import Period, ScopeFile, copied_files, in_scope, sums
 from branchline.context.prices import PriceList
 from branchline.views.figures import CostFigure, cost_of
 from branchline.views.query import Term
@@ -37,8 +37,8 @@ def figures_of(
     """
     totals = {int(one.keys[0]): one.totals(prices) for one in sums(catalog, scope, ("row",), period)}
     rows = dict.fromkeys(file.row for file in scope)
-    idle = [row for row in rows if not (one := totals.get(row, _NOTHING)).answers and not one.metered]
-    copied = copied_rows(catalog, idle)
+    idle = [row for row in rows if not (one := totals.get(row, _NOTHING)).tokens and not one.cost]
+    copied = copied_files(catalog, idle)
     return {
         row: SessionFigures(
             one := totals.get(row, _NOTHING),

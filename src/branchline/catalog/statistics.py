@@ -24,7 +24,7 @@ __all__ = [
     "Period",
     "ScopeFile",
     "Sums",
-    "copied_rows",
+    "copied_files",
     "in_scope",
     "repeated",
     "roll_up",
@@ -88,7 +88,8 @@ SELECT doc.file, doc.ms / {_QUARTER},
     total(CASE WHEN doc.role = 'assistant' AND doc.tool <> '' AND {{said}}
           THEN 1 + length(doc.tool) - length(replace(doc.tool, char(10), '')) ELSE 0 END),
     total(spent.input), total(spent.output), total(spent.cache_read), total(spent.cache_write),
-    total(spent.total), total(spent.cost), total(spent.doc IS NOT NULL),
+    total(spent.total), total(spent.cost),
+    total(spent.doc IS NOT NULL OR ({{said}} AND EXISTS (SELECT 1 FROM usage WHERE usage.doc = doc.id))),
     {_OPEN_FIGURES}
 FROM doc LEFT JOIN usage AS spent ON spent.doc = doc.id AND {{spent}}
 WHERE {{where}} AND doc.type <> 'custom_message' GROUP BY 1, 2, 3, 4
@@ -257,16 +258,24 @@ def sessions_beside(
         return int(count)
 
 
-def copied_rows(catalog: Catalog, rows: Iterable[int]) -> set[int]:
-    """Return those of these files, of which nothing counts, that have answers: others count those."""
+def copied_files(catalog: Catalog, files: Iterable[int]) -> set[int]:
+    """Return those of these files of which others count all usage, or all answers if no usage is recorded.
+
+    The files are in the scope of the last :func:`sums`.
+    """
+    count = "counted = 1 OR {id} IN (SELECT id FROM temp.extra)"
+    usage = f"SELECT max({count.format(id='doc')}) FROM usage WHERE file = ?"
+    answers = f"SELECT max({count.format(id='id')}) FROM doc WHERE file = ? AND role = 'assistant'"
     with catalog.guarded():
         run = catalog.connection.execute
-        return {
-            row
-            for row in rows
-            if run("SELECT 1 FROM usage WHERE file = ? LIMIT 1", (row,)).fetchone()
-            or run("SELECT 1 FROM doc WHERE file = ? AND role = 'assistant' LIMIT 1", (row,)).fetchone()
-        }
+        copied = set()
+        for file in files:
+            (counts,) = run(usage, (file,)).fetchone()
+            if counts is None:
+                (counts,) = run(answers, (file,)).fetchone()
+            if counts == 0:
+                copied.add(file)
+        return copied
 
 
 def in_scope(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:

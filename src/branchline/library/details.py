@@ -54,9 +54,10 @@ def _details(
     stamps = {path: stored.stamp for path in wanted if (stored := stored_at(path)) is not None}
     files, earlier = scanner.scan_parts()
     known = catalog.files()
+    stale = stale_files(scanner, earlier, known, catalog)
     if any(not _is_current(known.get(path), stamp) for path, stamp in stamps.items()):
-        needed = _with_origins(scanner, [*files, *earlier], wanted.values())
-        stale = stale_files(scanner, needed, known, catalog)
+        stale += stale_files(scanner, _with_origins(scanner, files, wanted.values()), known, catalog)
+    if stale:
         stale.reverse()  # newest first, as in lists
         index_text(scanner, stale, catalog, seconds=seconds)
         known = catalog.files()
