@@ -446,10 +446,23 @@ class Catalog:
 
     def _hand_over(self, copies: Sequence[tuple[int, int]]) -> None:
         """Let these documents of files not count any more: a file that precedes theirs has them too."""
-        many = self.connection.executemany
+        run, many = self.connection.execute, self.connection.executemany
         many("UPDATE doc SET counted = 0 WHERE id = ?", [(doc,) for doc, _file in copies])
-        many("UPDATE usage SET counted = 0 WHERE doc = ?", [(doc,) for doc, _file in copies])
         many("UPDATE file SET rolled = 0 WHERE id = ?", {(file,) for _doc, file in copies})
+        for doc, _file in copies:
+            spent = run("SELECT answer FROM usage WHERE doc = ? AND counted", (doc,)).fetchone()
+            if spent is None:
+                continue
+            run("UPDATE usage SET counted = 0 WHERE doc = ?", (doc,))
+            # Another record of the same answer may have been left out because of this one.
+            best = run(
+                "SELECT usage.doc, usage.file, max(usage.output) FROM usage JOIN doc ON doc.id = usage.doc"
+                " WHERE usage.answer = ? AND doc.counted = 1",
+                spent,
+            ).fetchone()
+            if best[0] is not None:
+                run("UPDATE usage SET counted = 1 WHERE doc = ?", best[:1])
+                run("UPDATE file SET rolled = 0 WHERE id = ?", best[1:2])
 
     def _pass_on(self, file: int, first: int) -> None:
         """Let copies of entries that count in another session, under other ids, not count either.
