@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import shutil
 from collections.abc import Callable
 from datetime import date
@@ -13,6 +15,7 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.clock import FixedClock
+from branchline.demo import sessions_directory
 from branchline.library.browser_source import LibrarySource
 from branchline.settings import price_list
 from branchline.views.browser.list_rows import RowLook, row_line, screen_columns
@@ -23,6 +26,7 @@ from branchline.views.session_row import row_name
 from branchline.views.spans import line_text
 from branchline.web.session_table import TableRequest, session_table
 from branchline.web.viewed import ViewedLibrary
+from homes import build_home
 from library.kit import START
 
 Data = Callable[..., dict[str, Any]]
@@ -355,3 +359,60 @@ def test_costs_together_say_what_is_missing() -> None:
     assert str(sum_of_costs([unknown, elsewhere])) == "unknown"
     assert str(sum_of_costs([elsewhere])) == "elsewhere"
     assert str(sum_of_costs([CostFigure(0.0, "recorded")])) == "$0"
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with sessions of every program; many of them have the same entries."""
+    monkeypatch.delenv("BRANCHLINE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    return build_home(tmp_path / "person", "/home/dev/proj").path
+
+
+def agree(everything: SessionLibrary) -> None:
+    """Assert that lists, details, SQL, pages and comparisons of all sessions say the same."""
+    rows = [row for row in everything.list(deep=True) if row.problem is None]
+    details = everything.details(rows)
+    with everything.statistics() as found:
+        costs, total = found.costs(), found.total()
+    question = "select path, cost, cost_state, tokens, messages from sessions"
+    asked = {path: figures for path, *figures in everything.sql(question).rows}
+    viewed = ViewedLibrary(everything)
+    page = session_table(viewed, TableRequest(limit=1000))["rows"]
+
+    assert rows
+    with Session.in_memory() as nothing:
+        for row in rows:
+            one, cost = details[row_name(row)], costs[str(row.path)]
+            assert one.cost_figure == cost
+            assert asked[row.path] == [cost.amount, cost.state, one.tokens, row.messages]
+            assert everything.describe(row).messages == row.messages
+            with Session.open(str(row.path)) as session:
+                leaf = -1 if session.leaf is None else session.index.position(session.leaf)
+                side = compare_view(session.transcript, leaf, nothing.transcript, -1).left
+            assert side.messages == row.messages
+    shown = {viewed.id_of(row): str(costs[str(row.path)]) for row in rows}
+    assert page
+    assert {row["id"]: row["cost"] for row in page if not row["problem"]}.items() <= shown.items()
+    assert sum(cost.amount or 0 for cost in costs.values()) == pytest.approx(total.cost)
+
+
+def test_interfaces_agree_about_the_sessions_of_every_program(programs: Path) -> None:
+    agree(SessionLibrary.everywhere(subagents=True))
+
+
+def test_interfaces_agree_about_the_demo() -> None:
+    agree(SessionLibrary(sessions_directory()))
+
+
+def test_no_order_of_reading_changes_what_sessions_cost(programs: Path, run: Any) -> None:
+    seen = []
+    for number in range(3):
+        order = random.Random(number)
+        for file in sorted(programs.rglob("*.jsonl")):
+            os.utime(file, (moment := order.random() * 1e9, moment))
+        run("index", "--rebuild")
+        with SessionLibrary.everywhere().statistics() as found:
+            seen.append((found.costs(), found.total()))
+
+    assert seen[1:] == seen[:1] * 2
