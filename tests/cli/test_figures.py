@@ -314,6 +314,19 @@ def test_the_others_of_a_table_are_counted_once_each(library: Path) -> None:
     assert all(int(words[-2]) <= screen.total.sessions for words in others)
 
 
+def test_what_is_not_known_of_a_tool_is_not_zero(run: Any, data: Data) -> None:
+    run("new", "--id", "calls")
+    call = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}
+    answer = said("ok", cost={"total": 1}) | {"content": [call]}
+    run("append", "calls", "go")
+    run("append", "calls", "--message-json", json.dumps(answer))
+
+    (group,) = data("stats", "--by", "tool")["groups"]
+
+    assert (group["figures"]["tool_calls"], group["figures"]["sessions"]) == (1, 1)
+    assert {group["figures"][name] for name in ("cost", "tokens", "messages")} == {None}
+
+
 def test_money_has_one_form() -> None:
     forms = [0, 0.00004, 0.004, 0.0096, 0.256, 1.005, 30.331, 999.99, 999.996, 1574.88, -0.5]
 

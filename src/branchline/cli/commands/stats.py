@@ -119,10 +119,10 @@ def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) 
 
     out.line(csv_line([*keys, *_figures(StatsTotals())]))
     for group in groups:
-        out.line(csv_line([*group.keys, *_figures(group.figures).values()]))
+        out.line(csv_line([*group.keys, *_figures(group.figures, keys).values()]))
 
 
-def _figures(figures: StatsTotals) -> dict[str, Any]:
+def _figures(figures: StatsTotals, keys: Sequence[Dimension] = ()) -> dict[str, Any]:
     """The figures for other programs. What is unknown is None, not 0."""
     import msgspec
 
@@ -132,11 +132,14 @@ def _figures(figures: StatsTotals) -> dict[str, Any]:
         fields |= dict.fromkeys(("input", "output", "cache_read", "cache_write", "tokens"))
     cost = figures.cost_figure
     estimated = None if cost.amount is None else round(figures.estimated, _DIGITS)
-    return {**fields, "cost": cost.amount, "estimated": estimated, "cost_state": cost.state}
+    fields |= {"cost": cost.amount, "estimated": estimated, "cost_state": cost.state}
+    if "tool" in keys:  # messages, tokens and cost belong to answers, not to the calls in them
+        return dict.fromkeys(fields) | {name: fields[name] for name in ("sessions", "tool_calls")}
+    return fields
 
 
-def _group(group: Group) -> dict[str, Any]:
-    return {"name": group.name, "figures": _figures(group.figures), "keys": list(group.keys)}
+def _group(group: Group, keys: Sequence[Dimension]) -> dict[str, Any]:
+    return {"name": group.name, "figures": _figures(group.figures, keys), "keys": list(group.keys)}
 
 
 def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) -> None:
@@ -181,9 +184,12 @@ def _fields(
         "since": None if since is None else since.isoformat(),
         "until": None if until is None else until.isoformat(),
         "total": _figures(stats.total),
-        "by": {dimension: [_group(group) for group in getattr(stats, dimension)] for dimension in OVERVIEW},
+        "by": {
+            dimension: [_group(group, (dimension,)) for group in getattr(stats, dimension)]
+            for dimension in OVERVIEW
+        },
         "keys": list(keys),
-        "groups": [_group(group) for group in groups],
+        "groups": [_group(group, keys) for group in groups],
         "tools": msgspec.to_builtins(stats.tools),
         "repeated": stats.repeated,
         "read": found.read,
