@@ -194,7 +194,7 @@ def detail_lines(row: SessionRow, columns: ScreenColumns, look: RowLook) -> list
     home = look.home
     counts = [count(row.messages or 0, "message"), count(row.branches or 0, "branch", "branches")]
     if row.total_messages is not None and row.total_messages != row.messages:
-        counts.append(f"{row.total_messages:,} records of messages of any kind on all branches")
+        counts.append(f"{row.total_messages:,} messages of any kind on all branches")
     facts = [
         ("directory", short_path(row.cwd or "", home)),
         ("git", row.git_branch or ""),
