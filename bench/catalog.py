@@ -239,7 +239,12 @@ def _statistics(scratch: Path) -> Iterator[Row]:
         run("COMMIT")
         scope = [
             ScopeFile(
-                file, "pi" if file % 3 else "codex", f"/work/{file % 50}", f"{file}", f"branch-{file % 5}"
+                file,
+                "pi" if file % 3 else "codex",
+                f"/work/{file % 50}",
+                f"{file}",
+                f"branch-{file % 5}",
+                file,
             )
             for file in range(1, 2_001)
         ]

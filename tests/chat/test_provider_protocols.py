@@ -107,13 +107,13 @@ def test_files_and_images_reach_each_protocol_and_an_unknown_price_is_unknown(pr
 def test_a_price_of_the_settings_makes_an_estimate(project):
     async def work() -> None:
         own = ProviderSettings(base_url=server.url)
-        prices = ("gateway/test-model-2026=1:2",)
+        prices = ("gateway/test-model-2026=100:200",)
         talk = Talk(project, settings=Settings(providers={"gateway": own}, prices=prices))
         async with talk.conductor:
             await talk.say("/model gateway:mystery", "hello", "/cost")
 
             total = next(line for line in talk.front.lines if "this branch" in line)
-            assert total.split()[-1].startswith("≈$0.0001")
+            assert total.split()[-1].startswith("≈$0.01")
 
     with serving() as server:
         server.will(says("seen"))

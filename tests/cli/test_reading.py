@@ -10,7 +10,8 @@ import pytest
 
 from branchline import Session
 from branchline.clock import local_time
-from branchline.views.humanize import age, count, format_size, money, tokens
+from branchline.views.figures import money, tokens
+from branchline.views.humanize import age, count, format_size
 from support import CORPUS, load
 
 GOLDEN = CORPUS / "pi" / "golden"
@@ -361,7 +362,7 @@ def test_ages_are_one_short_word() -> None:
 def test_numbers_are_said_briefly() -> None:
     assert [format_size(1), format_size(1500), format_size(2_000_000)] == ["1 byte", "1.5 kB", "2.0 MB"]
     assert [tokens(840), tokens(12_345), tokens(1_200_000)] == ["840", "12.3k", "1.2M"]
-    assert [money(0.0031), money(1234.5)] == ["$0.0031", "$1,234.50"]
+    assert [money(0.0031), money(1234.5)] == ["$0.003", "$1,234"]
     assert [count(1, "entry", "entries"), count(2000, "file")] == ["1 entry", "2,000 files"]
     assert re.fullmatch(r"2026-01-0\d \d\d:\d\d", local_time("2026-01-05T09:00:00.000Z"))
     assert local_time("yesterday") == "yesterday"

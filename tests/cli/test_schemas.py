@@ -40,7 +40,8 @@ ROW = {
     "archived",
     "expires_ms",
 }
-DETAILS = {"tokens", "cost", "estimated", "models", "tools", "files", "errors", "resume_command"}
+DETAILS = {"tokens", "cost", "cost_state", "cost_is_partial", "estimated", "models", "tools", "files"}
+DETAILS |= {"errors", "resume_command"}
 
 CONFIG = {"schema", "file", "exists", "settings", "sources", "lines", "findings"}
 
@@ -338,6 +339,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
             "cost",
             "estimated",
             "unpriced",
+            "cost_state",
         },
         "group": {"name", "keys", "figures"},
         "pruned": {"row", "removed", "token"},

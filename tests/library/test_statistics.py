@@ -25,7 +25,6 @@ from branchline.conversion import convert
 from branchline.entries import Header
 from branchline.formats import CLAUDE_CODE, CODEX, Format
 from branchline.views.stats import DIMENSIONS
-from branchline.views.stats_lines import cost_text
 from formats.claude_code_kit import record
 from formats.codex_kit import THREAD, item, meta
 from formats.database_kit import opencode_database
@@ -179,8 +178,8 @@ def test_recorded_cost_wins_also_where_it_is_zero(library: SessionLibrary) -> No
     found = figures(library, "model")
 
     known, free = found["anthropic/claude-opus-4-5",], found["acme/nobody-knows",]
-    assert (known.cost, known.estimated, cost_text(known)) == (3.5, 0, "$3.50")
-    assert (free.cost, free.unpriced, cost_text(free)) == (0, 0, "$0")
+    assert (known.cost, known.estimated, str(known.cost_figure)) == (3.5, 0, "$3.50")
+    assert (free.cost, free.unpriced, str(free.cost_figure)) == (0, 0, "$0")
 
 
 def test_a_model_without_a_known_price_is_unknown_and_never_free(place: Path) -> None:
@@ -189,7 +188,7 @@ def test_a_model_without_a_known_price_is_unknown_and_never_free(place: Path) ->
 
     (one,) = figures(SessionLibrary(place), "model").values()
 
-    assert (one.cost, one.unpriced, cost_text(one)) == (0, 200_000, "unknown")
+    assert (one.cost, one.unpriced, str(one.cost_figure)) == (0, 200_000, "unknown")
 
 
 def test_cost_that_nobody_recorded_is_estimated_and_marked(place: Path) -> None:
@@ -200,7 +199,7 @@ def test_cost_that_nobody_recorded_is_estimated_and_marked(place: Path) -> None:
     (one,) = figures(SessionLibrary(place), "model").values()
 
     assert one.estimated == one.cost == pytest.approx(0.1 + 0.5, rel=0.01)
-    assert cost_text(one).startswith("≈$0.6")
+    assert str(one.cost_figure).startswith("≈$0.6")
 
 
 def test_a_price_of_ones_own_is_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -521,3 +520,19 @@ def test_sessions_of_other_directories_are_not_unreadable(tmp_path: Path) -> Non
     for _ in range(2):  # without an index, and with it
         with library.statistics() as found:
             assert (found.read, found.unreadable) == (0, ())
+
+
+@pytest.mark.parametrize("first", ["original", "fork"])
+def test_what_forks_share_counts_in_the_original_whichever_is_read_first(place: Path, first: str) -> None:
+    with talk(place, 0, "first", title="original") as session:
+        session.append_message(answer("one", cost=3.5))
+        with session.fork() as fork:
+            fork.append_message(answer("one", cost=0.25))
+            files = {"original": session.file, "fork": fork.file}
+    os.utime(str(files[first]), (1, 1))  # the oldest file is indexed first
+    library = SessionLibrary(place)
+
+    library.update_index()
+
+    costs = sorted(one.cost for one in figures(library, "session").values())
+    assert costs == [0.25, 3.51]

@@ -181,7 +181,7 @@ def test_a_long_conversation_opens_at_its_end_and_is_laid_out_as_it_is_read(tmp_
         assert "question 39" in seen
         await press(pilot, "home")
         assert "question 0" in screen(app)
-        assert "part 1 of 800" in app.screen.query_one("#seen", LineBar).words
+        assert "message 1 of 800" in app.screen.query_one("#seen", LineBar).words
         await press(pilot, "end")
         assert "question 399" in screen(app)
 
@@ -229,7 +229,7 @@ def test_the_selected_part_stays_selected_when_the_terminal_is_resized(sessions:
         for size in ((60, 50), (72, 20), (60, 50)):
             await pilot.resize_terminal(*size)
             await settle(pilot)
-            assert " part 1 of 7" in screen(app)
+            assert " message 1 of 8" in screen(app)
 
     drive(app_on(sessions), told, (60, 18))
 

@@ -90,11 +90,11 @@ def test_the_header_names_the_program_that_owns_the_session_not_its_format(tmp_p
 
     async def ours(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "ctrl+t")
-        assert screen(app).split("\n")[0].endswith("  branchline, 2 entries")
+        assert screen(app).split("\n")[0].endswith("  branchline, 2 messages")
 
     async def elsewhere(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
-        assert screen(app).split("\n")[0].endswith("  pi, 16 entries")
+        assert screen(app).split("\n")[0].endswith("  pi, 8 messages")
 
     drive(app_on(own.parent), ours)
     drive(app_on(path.parent), elsewhere)

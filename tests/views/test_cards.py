@@ -88,7 +88,7 @@ def test_facts_about_an_answer_stand_on_its_first_words():
 
     deck = cards([message(1, "assistant", [text("a"), text("b")], **more)])
 
-    assert [card.meta for card in deck] == [("p/m", "2k tokens", "$0.0123", "length"), ()]
+    assert [card.meta for card in deck] == [("p/m", "1.5k tokens", "$0.01", "length"), ()]
 
 
 def test_an_answer_that_failed_says_why():
@@ -165,7 +165,7 @@ def test_commands_summaries_settings_and_damage_have_their_cards():
     assert deck[0].error
     assert deck[1].meta == ("cancelled", "output cut, full output in /o")
     assert deck[2].body == "be good\n\na:\nb\n\nc: removed\n\nTools added: read"
-    assert deck[3].meta == ("12k tokens before",)
+    assert deck[3].meta == ("12.3k tokens before",)
     assert deck[7].meta == ("hidden",)
     assert deck[9].body == "{torn"
 

@@ -138,7 +138,7 @@ def test_unified_lines_mark_what_is_only_on_one_side(session):
     assert "  - tools: edit ×2, read" in text
     assert "  + read: a.py" in text
     assert "Turn 2  only on the left" in text
-    assert "  - 15 tokens · $0.2500 · acme/one" in text
+    assert "  - 15 tokens · $0.25 · acme/one" in text
 
 
 @pytest.mark.parametrize("columns", [30, 80, 160])
@@ -158,7 +158,7 @@ def test_the_sums_stand_side_by_side(session):
     assert text[0] == ["left", "right"]
     assert ["turns", "2", "1"] in text
     assert ["changed", "a.py,", "b.py", "nothing"] in text
-    assert ["cost", "$0.7500", "$0.2500"] in text
+    assert ["cost", "$0.75", "$0.25"] in text
 
 
 def test_what_is_the_same_is_left_out_but_for_the_lines_around_a_difference():

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from branchline.views.browser.layout import BROWSER_BARS, TREE_BARS, air_of, layout_for
-from branchline.views.browser.list_rows import NOT_COUNTED, RowLook, header_line, row_line, screen_columns
+from branchline.views.browser.list_rows import RowLook, header_line, row_line, screen_columns
 from branchline.views.browser.source import Batch
 from branchline.views.browser.state import BrowserState
+from branchline.views.figures import CostFigure
 from branchline.views.hits import Hit, Hits, Snippet
 from branchline.views.session_lines import SessionColumns, list_columns, session_line
 from branchline.views.session_row import SessionRow
@@ -176,7 +177,16 @@ def test_only_ids_that_would_be_ambiguous_get_longer():
 
 @pytest.mark.parametrize(
     ("cost", "shown"),
-    [(1.5, "$1.50"), (0.0123, "$0.01"), (0.0042, "$0.004"), (None, "–"), (0.0, "–"), (NOT_COUNTED, "")],
+    [
+        (CostFigure(1.5, "recorded"), "$1.50"),
+        (CostFigure(0.0123, "estimated"), "≈$0.01"),
+        (CostFigure(0.0042, "recorded"), "$0.004"),
+        (CostFigure(0.00002, "estimated"), "<$0.001"),
+        (CostFigure(0.0, "recorded"), "$0"),
+        (CostFigure(None, "unknown"), "unknown"),
+        (CostFigure(None, "elsewhere"), "elsewhere"),
+        (None, ""),
+    ],
 )
 def test_a_cost_that_nobody_recorded_is_unknown_and_not_zero(cost, shown):
     line = on_screen(session(title="x"), 100, cost=cost)

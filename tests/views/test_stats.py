@@ -180,7 +180,7 @@ def test_the_overview_says_it_all_in_a_few_lines(session):
 
     assert "11 messages in 1 session: 9 prompts, 2 answers, 2 tool calls" in text
     assert "200 in, 40 out, 10 from cache, 2 into cache" in text
-    assert "cost    $0.7500" in text
+    assert "cost    $0.75" in text
     assert "bash 1, read 1" in text
     assert "2026-01-05 … 2026-01-06, by cost" in text
     assert "acme/two" in text

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from branchline import settings
+from branchline.context import UsageTotals, totals
 from branchline.entries import SIDE_TYPES
 from branchline.formats.integrity import check_log
 from branchline.formats.log_index import LogIndex
 from branchline.session import Session
 from branchline.stores import stored_at
 from branchline.tree import ROOT, Finding, walk_nodes
+from branchline.views.figures import cost_of
 
-if TYPE_CHECKING:
-    from branchline.catalog.details import CostEstimate
-
-__all__ = ["estimated_cost", "report", "report_without_session"]
+__all__ = ["estimated_usage", "report", "report_without_session"]
 
 
 def _path_in_file(session: Session, leaf: int) -> list[str]:
@@ -37,8 +36,7 @@ def report(session: Session) -> dict[str, Any]:
     header = reading.header
     leaf = ROOT if session.leaf is None else index.position(session.leaf)
     context = session.context()
-    usage = session.usage()
-    spent = usage.all.total
+    usage, spent = session.usage(), estimated_usage(session).all.total
     priced = session.transcript.records_cost
     placeholders = index.placeholders
     inner = {} if session.transcript.format.database is not None else _inner_entries(reading)
@@ -106,9 +104,9 @@ def report(session: Session) -> dict[str, Any]:
             "output": spent.output,
             "cache_read": spent.cache_read,
             "cache_write": spent.cache_write,
-            "cost": float(spent.cost) if priced else None,
-            "estimated_cost": _estimate(session) if spent.unpriced else None,
-            "inherited_cost": float(usage.inherited.total.cost) if priced else None,
+            "cost": cost_of(usage.all.total).amount if priced else None,
+            "estimated_cost": float(spent.cost) if spent.estimated else None,
+            "inherited_cost": cost_of(usage.inherited.total).amount if priced else None,
         },
         "findings": _finding_fields(check_log(session.transcript)),
     }
@@ -138,19 +136,11 @@ def _file_fields(path: str | None) -> dict[str, Any]:
     return {"file": path, "size": None if stored is None else stored.size}
 
 
-def estimated_cost(session: Session) -> CostEstimate:
-    """Return the cost of a session, estimated from public prices if its agent records none."""
-    from branchline.catalog.details import cost_of  # noqa: PLC0415  few sessions need prices
-    from branchline.catalog.documents import documents_of  # noqa: PLC0415
-    from branchline.context.prices import PriceList, is_price  # noqa: PLC0415
-
-    own = [text for text in settings.load().settings.prices if is_price(text)]
-    return cost_of(documents_of(session.transcript), PriceList(own))
-
-
-def _estimate(session: Session) -> float | None:
-    known = estimated_cost(session)
-    return known.cost if known.estimated else None
+def estimated_usage(session: Session) -> UsageTotals:
+    """Return tokens and cost of a session, estimated from public prices where its agent records none."""
+    return totals(
+        session.transcript, inherited_entries=session.inherited_entries, prices=settings.price_list()
+    )
 
 
 def _inner_entries(reading: LogIndex) -> dict[str, str]:

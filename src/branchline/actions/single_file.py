@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from branchline import settings
 from branchline._version import __version__
 from branchline.actions.page_assets import page_assets, require_html
 from branchline.actions.redactor import LOCAL_NAMES, Redactor
@@ -27,9 +28,10 @@ from branchline.tree import ROOT
 from branchline.views.call_results import CallPairs, PathCalls
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import copy_text
+from branchline.views.figures import cost_of, is_usage_known, messages_on
 from branchline.views.html.pieces import PieceOptions
 from branchline.views.html.single_page import Provenance, packed_file, packed_frames, single_page
-from branchline.views.humanize import count, money
+from branchline.views.humanize import count
 from branchline.views.markdown import markdown
 from branchline.views.text import one_line, safe
 
@@ -194,9 +196,12 @@ def _facts(session: Session, content: EntryLog, path: list[str], known: Provenan
     yield session.format
     if days := _days([tree.times[tree.positions[key]] for key in (path[:1] + path[-1:])]):
         yield days
-    yield count(len(path), "entry", "entries")
-    if known.size <= _SUMMED and (cost := totals(content).all.total.cost):
-        yield money(cost)
+    yield count(messages_on(tree, [tree.positions[key] for key in path]), "message")
+    if known.size <= _SUMMED:
+        spent = totals(content, prices=settings.price_list()).all
+        is_known = is_usage_known(spent, tree.roles.count("assistant"))
+        if spent.total.total_tokens or spent.total.cost or not is_known:
+            yield cost_of(spent.total, is_known=is_known).words
     parts = [
         f"{count(sum(kinds.values()), 'place')} {what}"
         for what, kinds in (("replaced", known.redacted), ("masked", known.masked))

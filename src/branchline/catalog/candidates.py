@@ -218,12 +218,6 @@ def files_matching(catalog: Catalog, term: Term) -> set[int]:
             query, values = "SELECT file FROM label WHERE text LIKE ? ESCAPE '\\'", (_like(term.text),)
         case "is":
             query, values = "SELECT id FROM file WHERE ' ' || traits || ' ' LIKE ?", (f"% {term.text} %",)
-        case "tokens":
-            query = (
-                "SELECT file.id FROM file LEFT JOIN usage ON usage.file = file.id GROUP BY file.id"
-                f" HAVING total(usage.total) {term.sign} ?"
-            )
-            values = (term.amount,)
         case _:
             raise ValueError(f"{term.field}: says nothing about whole sessions")
     with catalog.guarded():

@@ -350,7 +350,7 @@ class Catalog:
         run, many = self.connection.execute, self.connection.executemany
         first = self._meta("next_doc") or 1
         documents = text.documents
-        counted = self._counted(documents)
+        counted = self._counted(file, documents)
         many(
             "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
@@ -424,19 +424,57 @@ class Catalog:
         else:
             run("INSERT INTO run VALUES (?, ?, ?)", (first, last, file))
 
-    def _counted(self, documents: list[Document]) -> list[int]:
-        """Return for each document whether it counts (1), is a copy of one that does (0), or never counts."""
-        marks = [one.mark for one in documents]
+    def _counted(self, file: int, documents: list[Document]) -> list[int]:
+        """Return for each document whether it counts (1), is a copy of one that does (0), or never counts.
+
+        A copy counts in the file that precedes the others, whichever of them was read first.
+        """
+        marks = [one.mark for one in documents if not one.state]
         known: set[int] = set()
+        later: list[tuple[int, int]] = []
+        own = self._precedence(file)
         for start in range(0, len(marks), _MANY):
             some = marks[start : start + _MANY]
-            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted = 1"
-            known.update(mark for (mark,) in self.connection.execute(query, some))
+            found = self.connection.execute(
+                "SELECT doc.mark, doc.id, doc.file, file.precedence FROM doc JOIN file ON file.id = doc.file"
+                f" WHERE doc.mark IN ({','.join('?' * len(some))}) AND doc.counted = 1",
+                some,
+            )
+            for mark, doc, other, precedence in found:
+                if other != file and own < precedence:
+                    later.append((doc, other))
+                else:
+                    known.add(mark)
+        self._hand_over(later)
         counted = []
         for one in documents:
             counted.append(one.state or int(one.mark not in known))
             known.add(one.mark)
         return counted
+
+    def _precedence(self, file: int) -> str:
+        (found,) = self.connection.execute("SELECT precedence FROM file WHERE id = ?", (file,)).fetchone()
+        return str(found)
+
+    def _hand_over(self, copies: Sequence[tuple[int, int]]) -> None:
+        """Let these documents of files not count any more: a file that precedes theirs has them too."""
+        run, many = self.connection.execute, self.connection.executemany
+        many("UPDATE doc SET counted = 0 WHERE id = ?", [(doc,) for doc, _file in copies])
+        many("UPDATE file SET rolled = 0 WHERE id = ?", {(file,) for _doc, file in copies})
+        for doc, _file in copies:
+            spent = run("SELECT answer FROM usage WHERE doc = ? AND counted", (doc,)).fetchone()
+            if spent is None:
+                continue
+            run("UPDATE usage SET counted = 0 WHERE doc = ?", (doc,))
+            # Another record of the same answer may have been left out because of this one.
+            best = run(
+                "SELECT usage.doc, usage.file, max(usage.output) FROM usage JOIN doc ON doc.id = usage.doc"
+                " WHERE usage.answer = ? AND doc.counted = 1",
+                spent,
+            ).fetchone()
+            if best[0] is not None:
+                run("UPDATE usage SET counted = 1 WHERE doc = ?", best[:1])
+                run("UPDATE file SET rolled = 0 WHERE id = ?", best[1:2])
 
     def _pass_on(self, file: int, first: int) -> None:
         """Let copies of entries that count in another session, under other ids, not count either.
@@ -474,10 +512,19 @@ class Catalog:
         run, many = self.connection.execute, self.connection.executemany
         answers = [one.answer for _doc, one, counts in spent if counts and one.answer is not None]
         best: dict[int, tuple[int, float]] = {}
+        own = self._precedence(file) if answers else ""
         for start in range(0, len(answers), _MANY):
             some = answers[start : start + _MANY]
-            query = f"SELECT answer, doc, output FROM usage WHERE answer IN ({','.join('?' * len(some))})"
-            best.update((answer, (doc, output)) for answer, doc, output in run(f"{query} AND counted", some))
+            found = run(
+                "SELECT answer, doc, output, file.id = ? OR file.precedence <= ? FROM usage"
+                " JOIN file ON file.id = usage.file"
+                f" WHERE answer IN ({','.join('?' * len(some))}) AND counted",
+                (file, own, *some),
+            )
+            # Of equal copies, that of the file that precedes the other one counts.
+            best.update(
+                (answer, (doc, output if before else output - 0.5)) for answer, doc, output, before in found
+            )
         before = set(best.values())
         rows: dict[int, list[Any]] = {}
         for doc, one, counts in spent:
@@ -511,9 +558,12 @@ class Catalog:
         run = self.connection.execute
         (dead,) = run("SELECT count(*) FROM doc WHERE file = ?", (file,)).fetchone()
         run(
-            "UPDATE doc SET counted = 1 WHERE id IN (SELECT min(other.id) FROM doc AS mine JOIN doc AS other"
+            "UPDATE doc SET counted = 1 WHERE id IN (SELECT id FROM"
+            " (SELECT other.id, min(file.precedence || printf('%020d', other.id))"
+            " FROM doc AS mine JOIN doc AS other"
             " ON other.mark = mine.mark AND other.file <> mine.file AND other.counted = 0"
-            " WHERE mine.file = ? AND mine.counted = 1 GROUP BY mine.mark)",
+            " JOIN file ON file.id = other.file"
+            " WHERE mine.file = ? AND mine.counted = 1 GROUP BY mine.mark))",
             (file,),
         )
         run(
@@ -576,8 +626,23 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
         "is_subagent": update.record.starter is not None,
     }
     if text is not None:
-        fields |= {"git_branch": _clean(text.git_branch), "traits": " ".join(sorted(text.traits))}
+        fields |= {
+            "git_branch": _clean(text.git_branch),
+            "traits": " ".join(sorted(text.traits)),
+            "precedence": _precedence(fields, text),
+        }
     return fields
+
+
+def _precedence(fields: Mapping[str, Any], text: TextUpdate) -> str:
+    """Return the text by which files with the same entries are sorted: those of the first one count.
+
+    An original is older than its forks. Claude Code gives a copy the times of the original.
+    """
+    created = fields["created_ms"]
+    begun = _LARGEST if created is None else max(0, created)
+    is_copy = text.is_copy or fields["parent"] is not None
+    return f"{begun:019d}{int(is_copy)}{_clean(fields['path'])}"
 
 
 def _has_text(text: str) -> bool:

@@ -55,7 +55,7 @@ CREATE TABLE file (
     leaf TEXT,
     session TEXT, agent TEXT, format TEXT, parent TEXT, cwd TEXT, title TEXT, title_folded TEXT,
     first_prompt TEXT, model TEXT, git_branch TEXT, created_ms INTEGER, active_ms INTEGER, messages INTEGER,
-    rolled INTEGER NOT NULL DEFAULT 0,
+    rolled INTEGER NOT NULL DEFAULT 0, precedence TEXT NOT NULL DEFAULT '',
     is_subagent INTEGER NOT NULL DEFAULT 0, traits TEXT NOT NULL DEFAULT '',
     record BLOB NOT NULL
 );
@@ -88,8 +88,9 @@ CREATE INDEX doc_copies ON doc (file) WHERE counted = 0;
 CREATE TABLE rollup (
     file INTEGER NOT NULL, quarter INTEGER, model TEXT, size INTEGER NOT NULL,
     messages REAL, prompts REAL, answers REAL, calls REAL,
-    input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL,
-    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL,
+    input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL, metered REAL,
+    open_total REAL, open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL,
+    open_cache_write_1h REAL,
     beyond_input REAL, beyond_output REAL, beyond_cache_read REAL, beyond_cache_write REAL,
     beyond_cache_write_1h REAL
 );
@@ -97,8 +98,9 @@ CREATE INDEX rollup_file ON rollup (file);
 CREATE TABLE rollup_hour (
     file INTEGER NOT NULL, day TEXT, hour TEXT, model TEXT, size INTEGER NOT NULL,
     messages REAL, prompts REAL, answers REAL, calls REAL,
-    input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL,
-    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL,
+    input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL, metered REAL,
+    open_total REAL, open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL,
+    open_cache_write_1h REAL,
     beyond_input REAL, beyond_output REAL, beyond_cache_read REAL, beyond_cache_write REAL,
     beyond_cache_write_1h REAL
 );
@@ -125,7 +127,8 @@ CREATE VIEW messages AS SELECT
 FROM doc;
 CREATE VIEW spending AS SELECT
     doc.file AS session, doc.entry, datetime(doc.ms / 1000, 'unixepoch') AS time, usage.model, usage.input,
-    usage.output, usage.cache_read, usage.cache_write, usage.total AS tokens, usage.cost, usage.counted
+    usage.output, usage.cache_read, usage.cache_write, usage.total AS tokens,
+    usage.cost AS recorded_cost, usage.counted
 FROM usage JOIN doc ON doc.id = usage.doc;
 CREATE VIEW tools AS SELECT
     file AS session, datetime(quarter * 900, 'unixepoch') AS time, tool, model, calls

@@ -135,7 +135,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
             text.files,
             text.model,
             text.failed,
-            None if usage is None else _spending(text.spender, usage, answers.get(position), priced=priced),
+            _spending(text.spender, usage, answers.get(position), priced=priced),
         )
 
 
@@ -182,8 +182,7 @@ def spending_before(transcript: EntryLog, end: int) -> dict[int, Spending | None
     answers, priced = transcript.reading.answer_ids, transcript.records_cost
     spent: dict[int, Spending | None] = dict.fromkeys(window)
     for position, _span, text in _texts(transcript, window):
-        if text.usage is not None:
-            spent[position] = _spending(text.spender, text.usage, answers.get(position), priced=priced)
+        spent[position] = _spending(text.spender, text.usage, answers.get(position), priced=priced)
     return spent
 
 
@@ -289,7 +288,9 @@ def _model(message: AssistantMessage) -> str:
     return model_name(message).strip("/") if message.model or message.response_model else ""
 
 
-def _spending(model: str, usage: Usage, answer: str | None, *, priced: bool) -> Spending:
+def _spending(model: str, usage: Usage | None, answer: str | None, *, priced: bool) -> Spending | None:
+    if usage is None or not usage.is_recorded:
+        return None
     return Spending(
         model,
         _number(usage.input),

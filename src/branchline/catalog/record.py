@@ -108,6 +108,8 @@ class TextUpdate(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     git_branch: str | None
     traits: frozenset[str]
+    is_copy: bool = False
+    """Whether it begins with entries of another session."""
 
 
 class FileUpdate(msgspec.Struct, frozen=True):

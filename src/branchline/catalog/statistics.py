@@ -12,18 +12,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from branchline.catalog.catalog import Catalog
-from branchline.context.prices import CONTEXT_SIZES, FULL_RATE_TOKENS
-from branchline.views.stats import Dimension
+from branchline.context.prices import CONTEXT_SIZES, FULL_RATE_TOKENS, PriceList
+from branchline.entries import COUNTED_ROLES
+from branchline.views.stats import Dimension, StatsTotals
 
-__all__ = ["UNPRICED_TOTALS", "OpenTokens", "Period", "ScopeFile", "Sums", "repeated", "roll_up", "sums"]
+__all__ = [
+    "OpenTokens",
+    "Period",
+    "ScopeFile",
+    "Sums",
+    "copied_files",
+    "in_scope",
+    "repeated",
+    "roll_up",
+    "sessions_beside",
+    "sums",
+    "whole",
+]
 
 _QUARTER = 900_000
-_SUMMED = ("calls", "input", "output", "cache_read", "cache_write", "total", "cost")
+_SUMMED = ("calls", "input", "output", "cache_read", "cache_write", "total", "cost", "metered")
 _KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
-_UNPRICED = (*(f"open_{kind}" for kind in _KINDS), *(f"beyond_{kind}" for kind in _KINDS))
+_UNPRICED = ("open_total", *(f"open_{kind}" for kind in _KINDS), *(f"beyond_{kind}" for kind in _KINDS))
 _FIGURES = ("messages", "prompts", "answers", *_SUMMED, *_UNPRICED)
 _ROLLED = ", ".join(("file", "quarter", "model", "size", *_FIGURES))
 _HOURLY = ", ".join(("file", "day", "hour", "model", "size", *_FIGURES))
@@ -38,8 +51,10 @@ _ZONE = " || ' ' || ".join(
     for seconds in range(1_577_836_800, 1_900_000_000, 15_811_200)
 )
 """Identifies this machine's time zone: the local date and time at two moments of each year."""
-UNPRICED_TOTALS = ", ".join(f"total({name})" for name in _UNPRICED)
-"""The columns of ``OpenTokens.tokens`` and ``beyond`` over rows of a roll-up."""
+_UNPRICED_TOTALS = ", ".join(f"total({name})" for name in _UNPRICED)
+"""The columns of ``OpenTokens`` over rows of a roll-up."""
+_ROLES = ", ".join(f"'{role}'" for role in sorted({*COUNTED_ROLES, "custom"}))
+"""The roles of messages that count, as in lists; the task of a sub-agent has the role ``custom``."""
 _OPEN = "CASE WHEN spent.cost IS NULL THEN {0} ELSE 0 END"
 _CONTEXT = "spent.input + spent.cache_read + spent.cache_write"
 _SIZE = " + ".join(f"({_CONTEXT} > {size})" for size in CONTEXT_SIZES)
@@ -56,6 +71,7 @@ _BEYOND = (
 _OPEN_FIGURES = ", ".join(
     f"total({_OPEN.format(tokens)})"
     for tokens in (
+        "spent.total",
         *(f"spent.{kind}" for kind in _KINDS),
         *_BEYOND,
     )
@@ -65,7 +81,7 @@ SELECT doc.file, doc.ms / {_QUARTER},
     CASE WHEN spent.model IS NOT NULL THEN spent.model
          WHEN doc.role = 'assistant' THEN doc.model END,
     ifnull({_SIZE}, 0),
-    total(doc.type = 'message' AND {{said}}),
+    total(doc.type = 'message' AND doc.role IN ({_ROLES}) AND {{said}}),
     total(doc.type = 'message' AND doc.role = 'user' AND {{said}}
           AND NOT EXISTS (SELECT 1 FROM file WHERE file.id = doc.file AND file.is_subagent)),
     total(doc.type = 'message' AND doc.role = 'assistant' AND {{said}}),
@@ -73,6 +89,7 @@ SELECT doc.file, doc.ms / {_QUARTER},
           THEN 1 + length(doc.tool) - length(replace(doc.tool, char(10), '')) ELSE 0 END),
     total(spent.input), total(spent.output), total(spent.cache_read), total(spent.cache_write),
     total(spent.total), total(spent.cost),
+    total(spent.doc IS NOT NULL OR ({{said}} AND EXISTS (SELECT 1 FROM usage WHERE usage.doc = doc.id))),
     {_OPEN_FIGURES}
 FROM doc LEFT JOIN usage AS spent ON spent.doc = doc.id AND {{spent}}
 WHERE {{where}} AND doc.type <> 'custom_message' GROUP BY 1, 2, 3, 4
@@ -93,6 +110,8 @@ class ScopeFile(NamedTuple):
     directory: str
     session: str
     branch: str
+    row: int
+    """The file that lists show: another one if that continues the session of this one."""
 
 
 class Period(NamedTuple):
@@ -112,6 +131,7 @@ class OpenTokens(NamedTuple):
     model: str
     size: int
     """The ``size_class`` of the requests."""
+    total: float
     tokens: tuple[float, ...]
     """Of each kind, in the order of ``Rates``."""
     beyond: tuple[float, ...]
@@ -133,10 +153,44 @@ class Sums(NamedTuple):
     cache_write: float
     total: float
     cost: float
+    metered: float
     open: list[OpenTokens]
 
+    def totals(self, prices: PriceList) -> StatsTotals:
+        """Return the totals; tokens without a recorded cost are priced by model."""
+        estimated = unpriced = 0.0
+        for spent in self.open:
+            price = prices.of_calls(spent.model, spent.tokens, size=spent.size, beyond=spent.beyond)
+            if price is None:
+                unpriced += spent.total
+            else:
+                estimated += price
+        return StatsTotals(
+            sessions=self.sessions,
+            messages=int(self.messages),
+            prompts=int(self.prompts),
+            answers=int(self.answers),
+            tool_calls=int(self.calls),
+            input=whole(self.input),
+            output=whole(self.output),
+            cache_read=whole(self.cache_read),
+            cache_write=whole(self.cache_write),
+            tokens=whole(self.total),
+            cost=self.cost + estimated,
+            estimated=estimated,
+            unpriced=whole(unpriced),
+            metered=int(self.metered),
+        )
 
-def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], period: Period) -> list[Sums]:
+
+def whole(number: float) -> int | float:
+    """Return a sum as an integer if it is one."""
+    return int(number) if number.is_integer() else number
+
+
+def sums(
+    catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension | Literal["row"]], period: Period
+) -> list[Sums]:
     """Return the groups of these keys, unordered. ``tool`` counts calls and sessions only."""
     with catalog.guarded():
         run = catalog.connection.execute
@@ -149,7 +203,7 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
             where += " AND model IS NOT NULL"
         said = ("answers", "0", "answers") if "model" in by else ("messages", "prompts", "answers")
         keys = "".join(f"{name}, " for name in names)
-        columns = ", ".join((*(f"total({name})" for name in (*said, *_SUMMED)), UNPRICED_TOTALS))
+        columns = ", ".join((*(f"total({name})" for name in (*said, *_SUMMED)), _UNPRICED_TOTALS))
         source = f"FROM {_rolled(run, period)} JOIN temp.scope AS scope USING (file) WHERE {where}"
         size = len(by)
         # By model in any case: tokens without a recorded cost are priced by it.
@@ -162,14 +216,14 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
             summed, tokens = row[size + 2 : -len(_UNPRICED)], row[-len(_UNPRICED) :]
             before = figures.get(key)
             figures[key] = list(summed if before is None else map(add, before, summed))
-            if any(tokens[:4]):
+            if any(tokens[:5]):
                 opened.setdefault(key, []).append(
-                    OpenTokens(row[size], row[size + 1], tokens[:5], tokens[5:])
+                    OpenTokens(row[size], row[size + 1], tokens[0], tokens[1:6], tokens[6:])
                 )
         group = f"GROUP BY {', '.join(map(str, range(1, size + 1)))}" if by else ""
         sessions = {
             tuple(map(_text, row[:size])): row[size]
-            for row in run(f"SELECT {keys} count(DISTINCT file) {source} {group}", values)
+            for row in run(f"SELECT {keys} count(DISTINCT scope.row) {source} {group}", values)
         }
         return [
             Sums._make((key, sessions[key], *summed, opened.get(key, []))) for key, summed in figures.items()
@@ -182,6 +236,52 @@ def _rolled(run: Any, period: Period) -> str:
     if period.offset is None:
         return "rolled_hour" if more else "main.rollup_hour AS rolled_hour"
     return "rolled" if more else "main.rollup AS rolled"
+
+
+def sessions_beside(
+    catalog: Catalog, scope: Iterable[ScopeFile], by: Dimension, names: Sequence[str], period: Period
+) -> int:
+    """Return the number of sessions in the groups of a key without these names, each counted once."""
+    with catalog.guarded():
+        run = catalog.connection.execute
+        _prepare(catalog, scope)
+        where, values = _conditions(period, _day(period))
+        key = _expression(by, _day(period), _hour(period))
+        if by == "model":
+            where += " AND model IS NOT NULL"
+        marks = ", ".join("?" * len(names))
+        (count,) = run(
+            f"SELECT count(DISTINCT scope.row) FROM {_rolled(run, period)} JOIN temp.scope AS scope"
+            f" USING (file) WHERE {where} AND ifnull({key}, '') NOT IN ({marks})",
+            (*values, *names),
+        ).fetchone()
+        return int(count)
+
+
+def copied_files(catalog: Catalog, files: Iterable[int]) -> set[int]:
+    """Return those of these files of which others count all usage, or all answers if no usage is recorded.
+
+    The files are in the scope of the last :func:`sums`.
+    """
+    count = "counted = 1 OR {id} IN (SELECT id FROM temp.extra)"
+    usage = f"SELECT max({count.format(id='doc')}) FROM usage WHERE file = ?"
+    answers = f"SELECT max({count.format(id='id')}) FROM doc WHERE file = ? AND role = 'assistant'"
+    with catalog.guarded():
+        run = catalog.connection.execute
+        copied = set()
+        for file in files:
+            (counts,) = run(usage, (file,)).fetchone()
+            if counts is None:
+                (counts,) = run(answers, (file,)).fetchone()
+            if counts == 0:
+                copied.add(file)
+        return copied
+
+
+def in_scope(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
+    """Let the temporary tables ``scope``, ``extra`` and the views ``rolled…`` be those of these files."""
+    with catalog.guarded():
+        _prepare(catalog, scope)
 
 
 def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> int:
@@ -201,18 +301,22 @@ def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> in
 def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
     """Update the roll-ups and create the views of the scope, with the copies that count in it."""
     run, many = catalog.connection.execute, catalog.connection.executemany
-    run("CREATE TEMP TABLE IF NOT EXISTS scope (file INTEGER PRIMARY KEY, agent, directory, session, branch)")
+    run(
+        "CREATE TEMP TABLE IF NOT EXISTS scope"
+        " (file INTEGER PRIMARY KEY, agent, directory, session, branch, row INTEGER)"
+    )
     run("DELETE FROM temp.scope")
-    many("INSERT OR REPLACE INTO temp.scope VALUES (?, ?, ?, ?, ?)", scope)
+    many("INSERT OR REPLACE INTO temp.scope VALUES (?, ?, ?, ?, ?, ?)", scope)
     roll_up(catalog)
     run("CREATE TEMP TABLE IF NOT EXISTS extra (id INTEGER PRIMARY KEY)")
     run("DELETE FROM temp.extra")
     run(
-        "INSERT INTO temp.extra SELECT min(doc.id)"
-        " FROM doc INDEXED BY doc_copies JOIN temp.scope USING (file)"
+        "INSERT INTO temp.extra SELECT id FROM"
+        " (SELECT doc.id, min(file.precedence || printf('%020d', doc.id))"
+        " FROM doc INDEXED BY doc_copies JOIN temp.scope USING (file) JOIN file ON file.id = doc.file"
         " WHERE doc.counted = 0 AND NOT EXISTS"
         " (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = 1"
-        " AND other.file IN (SELECT file FROM temp.scope)) GROUP BY doc.mark"
+        " AND other.file IN (SELECT file FROM temp.scope)) GROUP BY doc.mark)"
     )
     run(f"CREATE TEMP TABLE IF NOT EXISTS more ({_ROLLED})")
     run("DELETE FROM temp.more")
@@ -280,17 +384,17 @@ def _calls(run: Any, where: str, values: tuple[int, ...] = ()) -> list[tuple[Any
     return [(*key, count) for key, count in calls.items()]
 
 
-def _tool_sums(run: Any, by: Sequence[Dimension], period: Period) -> list[Sums]:
+def _tool_sums(run: Any, by: Sequence[Dimension | Literal["row"]], period: Period) -> list[Sums]:
     day, hour = _date(period), _time("strftime('%H', {0})", period)
     where, values = _conditions(period, day)
     names = ", ".join(_expression(key, day, hour) for key in by)
     group = ", ".join(map(str, range(1, len(by) + 1)))
     rows = run(
-        f"SELECT {names}, count(DISTINCT file), total(calls) FROM rolled_tool"
+        f"SELECT {names}, count(DISTINCT scope.row), total(calls) FROM rolled_tool"
         f" JOIN temp.scope AS scope USING (file) WHERE {where} GROUP BY {group}",
         values,
     )
-    nothing = (0.0,) * 6
+    nothing = (0.0,) * 7
     return [
         Sums(tuple(map(_text, row[: len(by)])), row[-2], 0.0, 0.0, 0.0, row[-1], *nothing, []) for row in rows
     ]
@@ -305,7 +409,7 @@ def _conditions(period: Period, day: str) -> tuple[str, list[str]]:
     return " AND ".join(conditions), values
 
 
-def _expression(key: Dimension, day: str, hour: str) -> str:
+def _expression(key: Dimension | Literal["row"], day: str, hour: str) -> str:
     match key:
         case "day":
             return day

@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from branchline.chat.costs import price_list, spent_on
 from branchline.chat.frontend import Picker, PickerOption
 from branchline.chat.notices import forked_because
 from branchline.conductor import MessageAppended, TextDelta, ThinkingDelta, ToolCallDelta, TurnEnded
-from branchline.context.usage import entry_usage
+from branchline.context.usage import UsageSum, entry_usage
 from branchline.entries import AssistantMessage, MessageEntry, message_text
 from branchline.errors import NotSupported
+from branchline.settings import price_list
 from branchline.views.attempt_columns import AnswerColumn, attempt_lines
-from branchline.views.humanize import tokens
+from branchline.views.figures import cost_of, tokens
 from branchline.views.spans import make_line
 from branchline.views.text import one_line
 
@@ -141,11 +141,11 @@ def _show(chat: Chat, ends: list[str]) -> list[AnswerColumn]:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
             text = message_text(entry.message)
             failed = entry.message.stop_reason in ("error", "aborted")
-        spent = spent_on(entry_usage(entry), prices)
-        used = spent.tokens.output
-        facts = f"{tokens(used)} token{'' if used == 1 else 's'}" if spent.tokens.total_tokens else ""
+        spent = sum((usage for _model, usage in entry_usage(entry, prices=prices)), UsageSum())
+        used = spent.output
+        facts = f"{tokens(used)} token{'' if used == 1 else 's'}" if spent.total_tokens else ""
         if spent.cost or spent.unpriced:
-            facts += f", {spent.words}"
+            facts += f", {cost_of(spent).words}"
         state = "stopped" if failed else ""
         attempts.append(
             AnswerColumn(heading=f"{number}", facts=", ".join(filter(None, (state, facts))), text=text)

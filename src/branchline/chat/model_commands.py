@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from branchline.chat.costs import price_list
 from branchline.chat.frontend import Picker, PickerOption
 from branchline.chat.pickers import model_picker, unpickable
 from branchline.models import THINKING_LEVELS, model_name
 from branchline.models.provider_lines import provider_lines
+from branchline.settings import price_list
 from branchline.views.spans import Span, make_line
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from branchline.chat.costs import spent_on
 from branchline.conductor import (
     CompactionFailed,
     CompactionStarted,
@@ -14,11 +13,11 @@ from branchline.conductor import (
     RetryScheduled,
     TurnEnded,
 )
-from branchline.context.prices import PriceList
 from branchline.entries import UserMessage
 from branchline.models import model_name
 from branchline.session import Session
-from branchline.views.humanize import count, tokens
+from branchline.views.figures import cost_of, tokens
+from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, StyleRole, make_line
 
 __all__ = [
@@ -99,14 +98,14 @@ def others_wrote(entries: int) -> str:
     )
 
 
-def status_line(conductor: Conductor, prices: PriceList) -> Line:
+def status_line(conductor: Conductor) -> Line:
     """Return the status line: model, context use, cost and session title."""
     model = "no model" if conductor.model is None else model_name(conductor.model)
     thinking = "" if conductor.thinking == "off" else f", thinking {conductor.thinking}"
     used, window = conductor.context_tokens, conductor.context_window
     full = f" of {tokens(window)}" if window else ""
-    spent = spent_on(conductor.usage.all.models, prices)
-    cost = f" · {spent.words}" if spent.cost or spent.unpriced else ""
+    spent = conductor.usage.all.total
+    cost = f" · {cost_of(spent).words}" if spent.cost or spent.unpriced else ""
     session = conductor.session
     name = session.title or ("not kept" if session.file is None else f"session {session.id[:8]}")
     return make_line(

@@ -26,6 +26,7 @@ from branchline.errors import EntryNotFound, NotSupported
 from branchline.library.branch_count import other_tip
 from branchline.library.turns import prior_turns
 from branchline.session import Session
+from branchline.settings import price_list
 from branchline.tree import ROOT
 from branchline.views.compare import compare_view
 from branchline.views.compare_lines import head_lines, side_by_side, totals_table, unified
@@ -188,7 +189,8 @@ async def diff(chat: Chat, words: str) -> None:
         case _:
             raise ValueError("give at most two entries: /diff [ENTRY [ENTRY]]")
     places = [ROOT if entry is None else session.index.position(entry) for entry in (left, right)]
-    view = compare_view(session.transcript, places[0], session.transcript, places[1])
+    prices = price_list(chat.services.settings)
+    view = compare_view(session.transcript, places[0], session.transcript, places[1], prices=prices)
     if not view.pairs:
         chat.front.notice("nothing to compare: both are the same path")
         return

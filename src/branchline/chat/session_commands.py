@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from branchline.chat.costs import price_list, spent_on
 from branchline.chat.pickers import forest_picker
 from branchline.chat.recent_turns import show_recent_turns
 from branchline.chat.session_switcher import SessionSwitcher
 from branchline.chat.startup import ensure_writable
 from branchline.chat.tree_commands import fork, go_to
 from branchline.context import UsageSum
-from branchline.context.prices import PriceList
 from branchline.library.branch_count import count_branches
 from branchline.library.turns import prior_turns
 from branchline.models import model_name
-from branchline.views.humanize import count, tokens
+from branchline.views.figures import cost_of, messages_on, tokens
+from branchline.views.humanize import count
 from branchline.views.spans import Span
 
 if TYPE_CHECKING:
@@ -47,15 +46,16 @@ async def facts(chat: Chat, words: str) -> None:
     del words
     conductor = chat.conductor
     session, usage = conductor.session, conductor.usage
-    window = conductor.context_window
-    prices = price_list(chat.services.settings)
+    window, tree = conductor.context_window, session.index
+    path = [tree.position(entry) for entry in session.path()]
     rows = [
         ("session", session.id),
         ("title", session.title or "(none)"),
         ("file", session.file or "(not kept)"),
         ("directory", session.cwd),
         ("forked from", session.parent_session or "(none)"),
-        ("entries", f"{len(session):,}, {count(count_branches(session.index), 'branch', 'branches')}"),
+        ("messages", f"{messages_on(tree, path):,} on this path"),
+        ("entries", f"{len(session):,}, {count(count_branches(tree), 'branch', 'branches')}"),
         ("turns", f"{sum(1 for _ in prior_turns(session))} on this path"),
         ("model", "(none)" if conductor.model is None else model_name(conductor.model)),
         ("thinking", conductor.thinking),
@@ -63,11 +63,9 @@ async def facts(chat: Chat, words: str) -> None:
             "context",
             f"about {tokens(conductor.context_tokens)} tokens" + (f" of {tokens(window)}" if window else ""),
         ),
-        ("spent", _spent_words(usage.all.models, prices)),
+        ("spent", _spent_words(usage.all.total)),
     ]
-    rows += [
-        (f"  {model}", _spent_words({model: spent}, prices)) for model, spent in usage.all.models.items()
-    ]
+    rows += [(f"  {model}", _spent_words(spent)) for model, spent in usage.all.models.items()]
     rows += [("instructions", file.path) for file in chat.instructions.files]
     if session.is_draft:
         rows.append(("note", "draft: not listed until the first reply"))
@@ -76,9 +74,8 @@ async def facts(chat: Chat, words: str) -> None:
         chat.front.line(Span(f"{left:<{room}}  ", "dim"), right)
 
 
-def _spent_words(models: Mapping[str, UsageSum], prices: PriceList) -> str:
-    spent = spent_on(models, prices)
-    return f"{tokens(spent.tokens.total_tokens)} tokens, {spent}"
+def _spent_words(spent: UsageSum) -> str:
+    return f"{tokens(spent.total_tokens)} tokens, {cost_of(spent).words}"
 
 
 async def session(chat: Chat, words: str) -> None:

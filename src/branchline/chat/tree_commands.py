@@ -10,7 +10,7 @@ from branchline.chat.pickers import tree_picker, turn_picker
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.views.entry_rows import RowTexts
-from branchline.views.humanize import tokens
+from branchline.views.figures import tokens
 from branchline.views.operation_lines import entry_words
 from branchline.views.short_ids import short_ids
 from branchline.views.spans import Span

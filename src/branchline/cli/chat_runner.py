@@ -33,7 +33,7 @@ from branchline.models.providers import COMPATIBLE
 from branchline.places import resolve_cwd
 from branchline.plugins import Plugins
 from branchline.session import Session
-from branchline.settings import Settings, load
+from branchline.settings import Settings, load, price_list
 
 __all__ = ["ChatOptions", "run_chat"]
 
@@ -186,6 +186,7 @@ class _Running:
             hooks=hooks,
             policy=policy,
             find_model=self._world.models.find_reference,
+            prices=price_list(chosen),
         )
 
     def _model(self, session: Session) -> Model:

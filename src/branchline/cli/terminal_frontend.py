@@ -28,7 +28,6 @@ from prompt_toolkit.styles import Style
 
 from branchline.chat import Chat
 from branchline.chat.completion import suggestions
-from branchline.chat.costs import price_list
 from branchline.chat.frontend import SUMMARIZING, Picker
 from branchline.chat.notices import status_line
 from branchline.cli.input_history import InputHistory
@@ -84,7 +83,6 @@ class TerminalFrontend:
 
     def __init__(self, out: Output, *, keep_history: bool = True) -> None:
         self._out = out
-        self._prices = price_list(out.settings)
         path = os.path.join(data_directory(), _HISTORY) if out.settings.input_history else None
         self._history = InputHistory(path, keep=keep_history)
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
@@ -284,7 +282,7 @@ class TerminalFrontend:
     async def read(self) -> str | None:
         given = self._given or self._keys.typed().rstrip("\n")
         if self._chat is not None:  # does not change while the user types
-            self._status = status_line(self._chat.conductor, self._prices)
+            self._status = status_line(self._chat.conductor)
         self._given = ""
         try:
             line = await self._prompt.prompt_async(

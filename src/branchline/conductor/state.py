@@ -9,6 +9,7 @@ from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.usage_meter import UsageMeter
 from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, request_tokens
+from branchline.context.prices import PriceList
 from branchline.errors import ModelError, NotSupported, UnknownModel
 from branchline.flows import NO_HOOKS, Hooks
 from branchline.models import Model, Tool, model_by_reference, model_name, request_overhead
@@ -32,12 +33,14 @@ class ConversationState:
         policy: Policy | None = None,
         permissions: ToolPermissions = ALLOW_ALL,
         find_model: Callable[[ModelRef], Model] = model_by_reference,
+        prices: PriceList | None = None,
     ) -> None:
         self.tools: Sequence[Tool] = tools
         self.policy = policy or Policy()
         self.permissions = permissions
         self.hooks = hooks
         self._find_model = find_model
+        self._prices = prices
         self._model: Model | None = None
         self._model_problem: str | None = None
         self._models: list[Model] = []  # all models used, closed at the end
@@ -71,7 +74,7 @@ class ConversationState:
 
     @property
     def usage(self) -> UsageTotals:
-        """Tokens and cost of everything in the session."""
+        """Tokens and cost of everything in the session; estimated where there are ``prices``."""
         return self._meter.read()
 
     @property
@@ -114,7 +117,7 @@ class ConversationState:
     def _use(self, session: Session) -> None:
         self._session = session
         self._incremental = IncrementalContext()
-        self._meter = UsageMeter(session)
+        self._meter = UsageMeter(session, self._prices)
         self._reported_appends = session.foreign_appends
         self._thinking = "off"
         if isinstance(self.hooks, Plugins):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from branchline.context import UsageBreakdown, UsageTotals, totals, usage_rows
+from branchline.context.prices import PriceList
 from branchline.session import Session
 
 __all__ = ["UsageMeter"]
@@ -11,8 +12,9 @@ __all__ = ["UsageMeter"]
 class UsageMeter:
     """The usage totals of one session: computed once, then updated with new entries."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, prices: PriceList | None = None) -> None:
         self._session = session
+        self._prices = prices
         self._tree = session.index
         self._counted = 0
         self._totals = UsageTotals()
@@ -22,9 +24,11 @@ class UsageMeter:
         session = self._session
         tree = session.index
         if not self._counted or tree is not self._tree:
-            self._totals = totals(session.transcript, inherited_entries=session.inherited_entries)
+            self._totals = totals(
+                session.transcript, inherited_entries=session.inherited_entries, prices=self._prices
+            )
         else:
-            for row in usage_rows(session.transcript, range(self._counted, len(tree))):
+            for row in usage_rows(session.transcript, range(self._counted, len(tree)), prices=self._prices):
                 spent = UsageBreakdown(total=row.usage, models={row.model: row.usage})
                 self._totals = UsageTotals(own=self._totals.own + spent, inherited=self._totals.inherited)
         self._tree, self._counted = tree, len(tree)

@@ -125,6 +125,24 @@ class PriceList:
         found = self._own.get(model) or self._own.get(model.partition("/")[2])
         return found or _published(model, size)
 
+    def of_call(self, model: str, tokens: Sequence[float]) -> float | None:
+        """Return the price of one call; None if it is unknown.
+
+        ``tokens`` are in the order of :class:`Rates`.
+        """
+        given, spent, read, write, hour = tokens
+        size, beyond = size_class(given + read + write), tokens_beyond(given, spent, read, write, hour)
+        return self.of_calls(model, tokens, size=size, beyond=beyond)
+
+    def of_calls(
+        self, model: str, tokens: Sequence[float], *, size: int, beyond: Sequence[float]
+    ) -> float | None:
+        """Return the price of calls of one :func:`size_class` together; None if it is unknown."""
+        if not any(tokens):
+            return None  # only a total was recorded
+        rates = self.rates(model.strip("/"), size=size)
+        return None if rates is None else rates.cost(*tokens, beyond=beyond)
+
 
 def parse_price(text: str) -> tuple[str, Rates]:
     """Parse a model and its rates. Raises ValueError if the text is invalid."""

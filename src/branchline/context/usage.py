@@ -7,7 +7,7 @@ a few hundred at a time, so memory use does not grow with the session.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -24,6 +24,9 @@ from branchline.entries import (
 )
 from branchline.tree import EntrySource
 
+if TYPE_CHECKING:
+    from branchline.context.prices import PriceList
+
 __all__ = [
     "TOOLS_AND_SUMMARIES",
     "UsageBreakdown",
@@ -33,6 +36,7 @@ __all__ = [
     "UsageTotals",
     "entry_usage",
     "model_name",
+    "tokens_by_kind",
     "totals",
     "usage_rows",
     "usage_sum",
@@ -53,10 +57,7 @@ class UsageSource(EntrySource, Protocol):
 
 
 class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens by kind, their total, and cost. Sums can be added with ``+``.
-
-    ``unpriced`` is the number of tokens from agents that do not record cost.
-    """
+    """Tokens by kind, their total, and cost. Sums can be added with ``+``."""
 
     input: int | float = 0
     output: int | float = 0
@@ -64,7 +65,11 @@ class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cache_write: int | float = 0
     total_tokens: int | float = 0
     cost: int | float = 0
+    """The recorded cost, and that of other tokens if a price list was given."""
     unpriced: int | float = 0
+    """Tokens without a recorded cost, unless the price list has a price for them."""
+    estimated: float = 0
+    """The part of the cost that the price list tells."""
 
     def __add__(self, other: UsageSum) -> UsageSum:
         return UsageSum(
@@ -75,6 +80,7 @@ class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             total_tokens=self.total_tokens + other.total_tokens,
             cost=self.cost + other.cost,
             unpriced=self.unpriced + other.unpriced,
+            estimated=self.estimated + other.estimated,
         )
 
 
@@ -115,23 +121,30 @@ class UsageRow(NamedTuple):
     cumulative: UsageSum
 
 
-def totals(source: UsageSource, *, inherited_entries: int = 0) -> UsageTotals:
-    """Return the totals of all entries; the first ``inherited_entries`` of them came with a fork."""
+def totals(
+    source: UsageSource, *, inherited_entries: int = 0, prices: PriceList | None = None
+) -> UsageTotals:
+    """Return the totals of all entries; the first ``inherited_entries`` of them came with a fork.
+
+    With ``prices`` the cost that the agent does not record is estimated.
+    """
     own: dict[str, UsageSum] = {}
     inherited: dict[str, UsageSum] = {}
     for position, entry in _entries_with_usage(source, range(len(source.tree))):
         models = inherited if position < inherited_entries else own
-        for model, spent in entry_usage(entry, priced=source.records_cost):
+        for model, spent in entry_usage(entry, priced=source.records_cost, prices=prices):
             models[model] = models[model] + spent if model in models else spent
     return UsageTotals(own=_breakdown(own), inherited=_breakdown(inherited))
 
 
-def usage_rows(source: UsageSource, positions: Iterable[int] | None = None) -> Iterator[UsageRow]:
+def usage_rows(
+    source: UsageSource, positions: Iterable[int] | None = None, *, prices: PriceList | None = None
+) -> Iterator[UsageRow]:
     """Yield a row for every entry with usage, in file order or along the given positions."""
     cumulative = UsageSum()
     wanted = range(len(source.tree)) if positions is None else positions
     for position, entry in _entries_with_usage(source, wanted):
-        for model, spent in entry_usage(entry, priced=source.records_cost):
+        for model, spent in entry_usage(entry, priced=source.records_cost, prices=prices):
             cumulative += spent
             yield UsageRow(position, entry.id, model, spent, cumulative)
 
@@ -151,32 +164,55 @@ def model_name(message: AssistantMessage) -> str:
     return f"{message.provider or ''}/{message.response_model or message.model or ''}"
 
 
-def entry_usage(entry: Entry, *, priced: bool = True) -> Iterator[tuple[str, UsageSum]]:
+def entry_usage(
+    entry: Entry, *, priced: bool = True, prices: PriceList | None = None
+) -> Iterator[tuple[str, UsageSum]]:
     """Yield the usage of one entry, each part with its model."""
     match entry:
-        case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
-            yield model_name(message), usage_sum(message.usage, priced=priced)
+        case MessageEntry(message=AssistantMessage() as message):
+            model, usage = model_name(message), message.usage
         case MessageEntry(message=ToolResult(usage=Usage() as usage)):
-            yield TOOLS_AND_SUMMARIES, usage_sum(usage, priced=priced)
-        case Compaction() | BranchSummary() if entry.usage is not None:
-            yield TOOLS_AND_SUMMARIES, usage_sum(entry.usage, priced=priced)
-        case UsageEntry() if entry.usage is not None:
-            yield f"{entry.provider or ''}/{entry.model or ''}", usage_sum(entry.usage, priced=priced)
+            model = TOOLS_AND_SUMMARIES
+        case Compaction() | BranchSummary():
+            model, usage = TOOLS_AND_SUMMARIES, entry.usage
+        case UsageEntry():
+            model, usage = f"{entry.provider or ''}/{entry.model or ''}", entry.usage
         case _:
-            pass
+            return
+    if usage is not None and usage.is_recorded:
+        yield model, usage_sum(usage, priced=priced, model=model, prices=prices)
 
 
-def usage_sum(usage: Usage, *, priced: bool = True) -> UsageSum:
-    """Convert usage to a sum; ``priced`` means that its cost was recorded."""
+def usage_sum(
+    usage: Usage, *, priced: bool = True, model: str = "", prices: PriceList | None = None
+) -> UsageSum:
+    """Convert usage to a sum; ``priced`` means that its cost was recorded.
+
+    Otherwise it is estimated with the ``prices`` of the model, if they are given.
+    """
+    recorded = priced and usage.cost.known is not False
+    total = usage.context_tokens
+    estimate = None if recorded or prices is None else prices.of_call(model, tokens_by_kind(usage))
     return UsageSum(
         input=amount(usage.input),
         output=amount(usage.output),
         cache_read=amount(usage.cache_read),
         cache_write=amount(usage.cache_write),
-        total_tokens=usage.context_tokens,
-        cost=amount(usage.cost.total),
-        unpriced=0 if priced and usage.cost.known is not False else usage.context_tokens,
+        total_tokens=total,
+        cost=amount(usage.cost.total) if recorded else estimate or 0,
+        unpriced=0 if recorded or estimate is not None else total,
+        estimated=estimate or 0,
     )
+
+
+def tokens_by_kind(usage: Usage) -> tuple[float, float, float, float, float]:
+    """Return the tokens of a call in the order of :class:`branchline.context.prices.Rates`."""
+    hour = usage.cache_write_1h
+    kinds = (usage.input, usage.output, usage.cache_read, usage.cache_write, hour)
+    given, spent, read, write, kept = (
+        amount(number) if isinstance(number, int | float) else 0 for number in kinds
+    )
+    return given, spent, read, write, kept
 
 
 def _breakdown(models: dict[str, UsageSum]) -> UsageBreakdown:

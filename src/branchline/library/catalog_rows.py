@@ -232,7 +232,17 @@ def _texts(transcript: EntryLog, start: int) -> Iterator[TextUpdate]:
     def part(end: int, consumed: int) -> TextUpdate:
         shape = shape_hash(tree, end)
         return TextUpdate(
-            first, end, consumed, shape, documents, off, spending, labels, reading.git_branch, traits
+            first,
+            end,
+            consumed,
+            shape,
+            documents,
+            off,
+            spending,
+            labels,
+            reading.git_branch,
+            traits,
+            is_copy=reading.inherited_entries > 0,
         )
 
     for one in documents_of(transcript, start):

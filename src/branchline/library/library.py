@@ -57,7 +57,6 @@ from branchline.views.session_row import Description, Listing, SessionRow
 
 if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
-    from branchline.context.prices import PriceList
     from branchline.library.search import ChooseSessions, SearchRedactor
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
@@ -264,7 +263,7 @@ class SessionLibrary(LibraryShortcuts):
 
     def earlier_parts(self) -> builtins.list[SessionRow]:
         """Return rows of files that a listed session continues; not listed, but their cost counts."""
-        rows = map(self._scanner.header_row, self._scanner.earlier_parts())
+        rows = map(self._scanner.header_row, self._scanner.scan_parts()[1])
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def latest(self) -> SessionRow | None:
@@ -528,7 +527,9 @@ class SessionLibrary(LibraryShortcuts):
         require_number("limit", limit, integer=True)
         if isinstance(query, str):
             query = parse_query(query, now=datetime.now().astimezone())
-        prices = _price_list() if any(term.field == "cost" for term in query.terms) else None
+        prices = (
+            settings.price_list() if any(term.field in ("cost", "tokens") for term in query.terms) else None
+        )
         return search(
             self._scanner,
             self._open_catalog,
@@ -617,30 +618,17 @@ class SessionLibrary(LibraryShortcuts):
         """
         from branchline.library.details import session_details  # noqa: PLC0415  lists need none of it
 
-        return session_details(self._scanner, self._open_catalog, rows, prices=_price_list(), seconds=seconds)
+        prices = settings.price_list()
+        return session_details(self._scanner, self._open_catalog, rows, prices=prices, seconds=seconds)
 
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
-        """Update the index and run a SELECT statement on its views.
+        """Update the index and run a SELECT statement on the views of the sessions of this library.
 
-        Without an index, every session is read, and the result has a note about it. Raises SqlProblem, a
-        ValueError, for a statement that is invalid, refused or too slow.
+        They are those that statistics count. Without an index, every session is read, and the result has a
+        note about it. Raises SqlProblem, a ValueError, for a statement that is invalid, refused or too slow.
         """
-        from branchline.catalog.sql import ask  # noqa: PLC0415  as above
-        from branchline.library.text_index import index_text, stale_files  # noqa: PLC0415  as above
-
-        scanner, earlier = self._scanner, self._scanner.earlier_parts()  # as in the statistics
-        try:
-            self.update_index()
-            with self._open_catalog() as catalog:
-                known = catalog.files([path for file in earlier if (path := file.path)])
-                index_text(scanner, stale_files(scanner, earlier, known, catalog), catalog)
-                return ask(catalog, statement, seconds=seconds)
-        except CatalogUnavailable as problem:
-            note = f"the index cannot be used, so every session was read: {problem}"
-        files = [*scanner.scan()[0], *earlier]
-        with Catalog.in_memory() as catalog:
-            index_text(scanner, stale_files(scanner, files, {}, catalog), catalog)
-            return ask(catalog, statement, seconds=seconds)._replace(note=note)
+        with self.statistics() as found:
+            return found.sql(statement, seconds=seconds)._replace(note="; ".join(found.notes))
 
     # -- trash ----------------------------------------------------------------------------------------
 
@@ -766,13 +754,6 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library import turns  # noqa: PLC0415
 
         return builtins.list(turns.prior_turns(session))
-
-
-def _price_list() -> PriceList:
-    """Return public prices and those of the settings."""
-    from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  lists need none of it
-
-    return PriceList(filter(is_price, settings.load().settings.prices))
 
 
 def _prune(scanner: OwnStore, *, dry_run: bool) -> Iterable[PruneResult]:

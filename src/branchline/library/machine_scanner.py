@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -130,6 +131,13 @@ class MachineScanner:
     def name(self) -> str:
         return "any project" if self.cwd is None else self.cwd
 
+    def with_subagents(self) -> Self:
+        if self.subagents:
+            return self
+        other = copy.copy(self)
+        other.subagents = True
+        return other
+
     def scan(self) -> tuple[Sequence[FoundFile], Sequence[SkippedFile]]:
         files, hidden, _earlier = self._scan()
         return files, hidden
@@ -142,10 +150,9 @@ class MachineScanner:
         files, hidden, _earlier = self._scan(known(None))
         return ComparedFiles(files, [file.state.number for file in files], hidden)
 
-    def earlier_parts(self) -> Sequence[FoundFile]:
-        if all(place.format.splitting is None for place in self.places):
-            return []
-        return sorted(self._scan()[2], key=lambda file: file.path)
+    def scan_parts(self) -> tuple[Sequence[FoundFile], Sequence[FoundFile]]:
+        files, _hidden, earlier = self._scan()
+        return files, sorted(earlier, key=lambda file: file.path)
 
     def _scan(
         self, known: Mapping[str, FileState] = _NOTHING

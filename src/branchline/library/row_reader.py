@@ -13,7 +13,7 @@ import msgspec
 from branchline.catalog.record import FileRecord
 from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
-from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
+from branchline.entries import ACTIVITY_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, Format, Peek
 from branchline.formats.json_values import LAST_INSTANT
@@ -23,6 +23,7 @@ from branchline.plugins.formats import detect_in as detect
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import Listed, Read, Store, StoredLog, unpacked_for_listing
 from branchline.stores.protocol import SizedContent, id_in_key
+from branchline.views.figures import messages_on
 from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         draft=draft,
         title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
-        messages=_count(tree, path, on_path),
+        messages=messages_on(tree, path),
         prompts=on_path.count("user"),
         branches=count_branches(tree),
         git_branch=reading.git_branch,
@@ -332,19 +333,6 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
 def _pieces(tree: Tree) -> int:
     """The number of messages that only continue another answer."""
     return sum(tree.types[position] == "message" for position in tree.continuations)
-
-
-def _count(tree: Tree, path: list[int], on_path: list[str | None]) -> int:
-    """The messages of user, model and tools on a path with these roles; an answer in pieces counts once."""
-    roles, types = tree.roles, tree.types
-    if tree.continuations:
-        path = [place for place in path if place not in tree.continuations]
-        on_path = list(map(roles.__getitem__, path))
-    count = sum(map(on_path.count, COUNTED_ROLES))
-    if types.count("message") != len(roles) - roles.count(None):
-        # Entries of other types may have a field named message; they do not count.
-        count -= sum(types[place] != "message" and roles[place] in COUNTED_ROLES for place in path)
-    return count
 
 
 def _last_activity(transcript: EntryLog, modified: int) -> int:

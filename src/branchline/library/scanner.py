@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -134,8 +134,8 @@ class FileFinder(Protocol[_T]):
         """Return the files of a scan and which of them are unchanged, without opening any."""
         ...
 
-    def earlier_parts(self) -> Sequence[_T]:
-        """Return the files that a listed one continues as the same session."""
+    def scan_parts(self) -> tuple[Sequence[_T], Sequence[_T]]:
+        """Return the files, newest first, and files that one of them continues as the same session."""
         ...
 
     def likely(self, files: Sequence[_T], text: str) -> Sequence[_T]:
@@ -149,6 +149,10 @@ class FileFinder(Protocol[_T]):
 
 class RowMaker(Protocol[_T_contra]):
     """Makes rows of the files that a :class:`FileFinder` finds."""
+
+    def with_subagents(self) -> Self:
+        """Return a scanner that makes rows of the sessions of sub-agents, too."""
+        ...
 
     def shallow_row(self, file: _T_contra) -> SessionRow | SkippedFile:
         """Return the least that a list needs; reads the header only if necessary."""

@@ -386,11 +386,13 @@ class _Run:
         return allowed
 
     def _files_matching(self, catalog: Catalog, term: Term) -> set[int]:
-        if term.field != "cost":
+        if term.field not in ("cost", "tokens"):
             return files_matching(catalog, term)
-        from branchline.catalog.details import files_costing  # noqa: PLC0415  few searches ask for cost
+        from branchline.catalog.details import files_allowed  # noqa: PLC0415  few searches ask for figures
+        from branchline.catalog.statistics import ScopeFile  # noqa: PLC0415  as above
 
-        return files_costing(catalog, term, self.prices)
+        scope = [ScopeFile(number, "", "", "", "", number) for number in self.covered]
+        return files_allowed(catalog, term, scope, self.prices)
 
     @property
     def prices(self) -> PriceList:
@@ -1020,9 +1022,23 @@ def _is_labelled(terms: Sequence[Term], label: str | None) -> bool:
     return not wanted or (label is not None and all(text in label.lower() for text in wanted))
 
 
+def _figures_allow(term: Term, transcript: EntryLog, prices: PriceList) -> bool:
+    """Whether what the session itself spent, without what it has from a fork, matches a term."""
+    from branchline.catalog.details import allows  # noqa: PLC0415  as above
+    from branchline.context import totals  # noqa: PLC0415  as above
+    from branchline.views.figures import cost_of, is_usage_known  # noqa: PLC0415  as above
+
+    start = transcript.reading.inherited_entries
+    own = totals(transcript, inherited_entries=start, prices=prices).own
+    answers = transcript.tree.roles[start:].count("assistant")
+    known = is_usage_known(own, answers)
+    copied = not own.models and not answers and "assistant" in transcript.tree.roles[:start]
+    tokens = own.total.total_tokens if known else None
+    return allows(term, tokens, cost_of(own.total, is_known=known, is_copied=copied))
+
+
 def _session_allows(terms: Sequence[Term], row: SessionRow, read: _Read, prices: PriceList) -> bool:
     """Whether a session that was read matches the terms about whole sessions."""
-    from branchline.catalog.details import cost_of  # noqa: PLC0415  as above
     from branchline.catalog.documents import traits_of  # noqa: PLC0415  as above
 
     documents = read.documents
@@ -1040,11 +1056,8 @@ def _session_allows(terms: Sequence[Term], row: SessionRow, read: _Read, prices:
                 hit = any(term.text in label.lower() for label in read.labels.values())
             case "is":
                 hit = term.text in traits_of(read.transcript)
-            case "cost":
-                spent = cost_of(documents, prices)
-                hit = bool(spent.cost or not spent.unpriced) and term.allows(spent.cost)
-            case "tokens":
-                hit = term.allows(sum(one.spending.total for one in documents if one.spending))
+            case "cost" | "tokens":
+                hit = _figures_allow(term, read.transcript, prices)
             case _:
                 hit = True
         if not hit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -64,6 +64,9 @@ class StoreScanner:
     def name(self) -> str:
         return self.store.name
 
+    def with_subagents(self) -> Self:
+        return self
+
     def scan(self) -> tuple[Sequence[StoredLog], Sequence[SkippedFile]]:
         found, hidden = self.store.scan()
         earlier = {stored.key for stored in _continued(found)}
@@ -77,8 +80,8 @@ class StoreScanner:
         states = known([file.path for file in files if file.path is not None])
         return ComparedFiles(files, [catalog_number(file, states) for file in files], hidden)
 
-    def earlier_parts(self) -> Sequence[StoredLog]:
-        return _continued(self.store.scan().found)
+    def scan_parts(self) -> tuple[Sequence[StoredLog], Sequence[StoredLog]]:
+        return self.scan()[0], _continued(self.store.scan().found)
 
     def likely(self, files: Sequence[StoredLog], text: str) -> Sequence[StoredLog]:
         del files, text

@@ -3,7 +3,7 @@
 :mod:`branchline.settings.toml_edit` edits the file; import it separately.
 """
 
-from branchline.settings.loader import LoadedSettings, SettingFinding, Source, load, settings_path
+from branchline.settings.loader import LoadedSettings, SettingFinding, Source, load, price_list, settings_path
 from branchline.settings.schema import (
     McpServerSettings,
     ProviderSettings,
@@ -26,6 +26,7 @@ __all__ = [
     "load",
     "names",
     "parse_value",
+    "price_list",
     "settings_path",
     "template",
     "toml_text",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -23,7 +23,10 @@ from branchline.settings.schema import (
     validate_table,
 )
 
-__all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "settings_path"]
+if TYPE_CHECKING:
+    from branchline.context.prices import PriceList
+
+__all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "price_list", "settings_path"]
 
 _MAX_SIZE = 1 << 20  # guards against devices and huge files
 _PREFIX = "BRANCHLINE_"
@@ -95,6 +98,17 @@ def load(environment: Mapping[str, str] | None = None) -> LoadedSettings:
         lines=lines,
         findings=tuple(findings),
     )
+
+
+def price_list(chosen: Settings | None = None) -> PriceList:
+    """Return the public prices and those of these settings, by default of the loaded ones.
+
+    Prices that cannot be read are left out.
+    """
+    from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  few commands need prices
+
+    chosen = load().settings if chosen is None else chosen
+    return PriceList(filter(is_price, chosen.prices))
 
 
 def _read_text(path: str) -> tuple[str | None, list[SettingFinding]]:

@@ -50,7 +50,8 @@ from branchline.entries import (
 )
 from branchline.formats import LabelState
 from branchline.views.call_results import PathCalls, is_result, pair_path
-from branchline.views.humanize import as_float, decoded_size
+from branchline.views.figures import money, tokens
+from branchline.views.humanize import decoded_size
 from branchline.views.tool_calls import Call, call_of, has_failed, single_line, waits_for_result
 from branchline.views.tool_results import ResultView, result_view
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text
@@ -178,7 +179,7 @@ class _CardBuilder:
                 self._lay(entry, "custom", entry.custom_type, blocks_text(entry.content), meta=meta)
             case Compaction():
                 before = entry.tokens_before
-                meta = () if before is None else (f"{_count(before)} tokens before",)
+                meta = () if before is None else (f"{tokens(before)} tokens before",)
                 self._lay(entry, "compaction", "Compaction", entry.summary, meta=meta)
             case BranchSummary():
                 self._lay(entry, "branch", "Branch summary", entry.summary)
@@ -354,9 +355,9 @@ def _answer_facts(message: AssistantMessage) -> tuple[str, ...]:
 
 
 def _usage_facts(usage: Usage) -> list[str]:
-    facts = [f"{_count(usage.context_tokens)} tokens"] if usage.context_tokens else []
+    facts = [f"{tokens(usage.context_tokens)} tokens"] if usage.context_tokens else []
     if cost := amount(usage.cost.total):
-        facts.append(f"${cost:.4f}")
+        facts.append(money(cost))
     return facts
 
 
@@ -382,8 +383,3 @@ def system_text(message: SystemMessage) -> str:
         if tools:
             parts.append(f"{verb}: " + ", ".join(str(tool.get("name", "?")) for tool in tools))
     return "\n\n".join(part for part in parts if part)
-
-
-def _count(number: float) -> str:
-    """A number of tokens: ``840``, ``12k``."""
-    return number_text(number) if abs(number) < 1000 else f"{as_float(number) / 1000:.0f}k"

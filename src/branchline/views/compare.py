@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from branchline.context.prices import PriceList
 from branchline.context.usage import UsageSource, UsageSum, entry_usage
 from branchline.entries import (
     AssistantMessage,
@@ -29,6 +30,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import ROOT, EntrySource, compare_paths, compare_sessions
+from branchline.views.figures import CostFigure, cost_of, messages_on, tokens_of
 from branchline.views.text_difference import Difference, text_difference
 from branchline.views.tool_calls import Call, calls_of
 from branchline.views.tool_views import call_files, tool_kind
@@ -40,6 +42,8 @@ class _Totals(msgspec.Struct, frozen=True, kw_only=True):
     """What a turn, or one side with all its turns, amounts to."""
 
     messages: int
+    """The messages of user, model and tools, as in lists."""
+    answers: int
     tools: tuple[tuple[str, int], ...]
     """The called tools with their number of calls, most often first."""
     errors: int
@@ -47,6 +51,16 @@ class _Totals(msgspec.Struct, frozen=True, kw_only=True):
     """Files that were read but not changed."""
     changed: tuple[str, ...]
     usage: UsageSum
+    knows_usage: bool
+    """Whether the usage of the answers was recorded; some agents record none."""
+
+    @property
+    def cost(self) -> CostFigure:
+        return cost_of(self.usage, is_known=self.knows_usage)
+
+    @property
+    def tokens(self) -> str:
+        return tokens_of(self.usage.total_tokens, is_known=self.knows_usage)
 
 
 class ComparedTurn(_Totals, frozen=True, kw_only=True):
@@ -94,14 +108,25 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     pairs: tuple[TurnPair, ...]
 
 
-def compare_view(one: UsageSource, one_leaf: int, other: UsageSource, other_leaf: int) -> CompareView:
-    """Compare the paths to two positions, of one session or of two."""
+def compare_view(
+    one: UsageSource,
+    one_leaf: int,
+    other: UsageSource,
+    other_leaf: int,
+    *,
+    prices: PriceList | None = None,
+) -> CompareView:
+    """Compare the paths to two positions, of one session or of two.
+
+    ``prices`` estimate the cost that agents do not record.
+    """
+    prices = prices or PriceList()
     if one is other:
         found = compare_paths(one.tree, one_leaf, other_leaf)
     else:
         found = compare_sessions(one, one_leaf, other, other_leaf)
-    left = _side(one, one_leaf, found.left)
-    right = _side(other, other_leaf, found.right)
+    left = _side(one, one_leaf, found.left, prices)
+    right = _side(other, other_leaf, found.right, prices)
     return CompareView(
         common_ancestor=found.common_ancestor,
         shared=len(found.shared),
@@ -124,8 +149,8 @@ def _pair(left: ComparedTurn | None, right: ComparedTurn | None) -> TurnPair:
 # -- turns ------------------------------------------------------------------------------------------------
 
 
-def _side(source: UsageSource, leaf: int, keys: Sequence[str]) -> Side:
-    turns = tuple(_turns(source, keys))
+def _side(source: UsageSource, leaf: int, keys: Sequence[str], prices: PriceList) -> Side:
+    turns = tuple(_turns(source, keys, prices))
     tools: Counter[str] = Counter()
     for turn in turns:
         tools.update(dict(turn.tools))
@@ -135,21 +160,24 @@ def _side(source: UsageSource, leaf: int, keys: Sequence[str]) -> Side:
         leaf=None if leaf == ROOT else source.tree.keys[leaf],
         turns=turns,
         messages=sum(turn.messages for turn in turns),
+        answers=sum(turn.answers for turn in turns),
         tools=tuple(tools.most_common()),
         errors=sum(turn.errors for turn in turns),
         read=tuple(read),
         changed=tuple(changed),
         usage=sum((turn.usage for turn in turns), UsageSum()),
+        knows_usage=any(turn.knows_usage for turn in turns if turn.answers)
+        or not any(turn.answers for turn in turns),
     )
 
 
-def _turns(source: UsageSource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
-    collected = _Collected(priced=source.records_cost)
+def _turns(source: UsageSource, keys: Sequence[str], prices: PriceList) -> Iterator[ComparedTurn]:
+    collected = _Collected(source, prices)
     spent = _spent_beside(source)
     for entry in _read(source, keys):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
             yield collected.turn()
-            collected = _Collected(priced=source.records_cost)
+            collected = _Collected(source, prices)
         collected.add(entry)
         if entry.id in spent:
             collected.add_spent(source.entries(spent[entry.id]))
@@ -181,24 +209,26 @@ def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
 class _Collected:
     """A turn while its entries are read."""
 
-    def __init__(self, *, priced: bool) -> None:
-        self._priced = priced
+    def __init__(self, source: UsageSource, prices: PriceList) -> None:
+        self._source = source
+        self._prices = prices
         self.ids: list[str] = []
         self.prompt = ""
         self.spoken = False  # settings before the first message belong to the next turn
         self._time = ""
         self._answers: list[str] = []
-        self._messages = self._errors = 0
+        self._errors = 0
         self._tools: Counter[str] = Counter()
         self._read: dict[str, None] = {}
         self._changed: dict[str, None] = {}
         self._models: dict[str, None] = {}
         self._usage = UsageSum()
+        self._is_metered = False
 
     def add(self, entry: Entry) -> None:
         self.ids.append(entry.id)
         self._time = self._time or entry.timestamp
-        for model, usage in entry_usage(entry, priced=self._priced):
+        for model, usage in self._spent(entry):
             self._usage += usage
             if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
                 self._models[model.strip("/")] = None
@@ -224,13 +254,17 @@ class _Collected:
             case _:
                 pass
         if isinstance(entry, MessageEntry):
-            self._messages += 1
             self.spoken = True
+
+    def _spent(self, entry: Entry) -> list[tuple[str, UsageSum]]:
+        spent = list(entry_usage(entry, priced=self._source.records_cost, prices=self._prices))
+        self._is_metered = self._is_metered or bool(spent)
+        return spent
 
     def add_spent(self, entries: Iterable[Entry]) -> None:
         """Add the usage from records beside the path."""
         for entry in entries:
-            for model, usage in entry_usage(entry, priced=self._priced):
+            for model, usage in self._spent(entry):
                 self._usage += usage
                 if model.strip("/"):
                     self._models[model.strip("/")] = None
@@ -246,16 +280,21 @@ class _Collected:
         touched.update(dict.fromkeys(call_files(call)))
 
     def turn(self) -> ComparedTurn:
+        tree = self._source.tree
+        positions = [tree.position(key) for key in self.ids]
+        answers = sum(tree.roles[position] == "assistant" for position in positions)
         return ComparedTurn(
             ids=tuple(self.ids),
             prompt=self.prompt,
             answer="\n\n".join(self._answers),
             timestamp=self._time,
-            messages=self._messages,
+            messages=messages_on(tree, positions),
+            answers=answers,
             tools=tuple(self._tools.most_common()),
             errors=self._errors,
             read=tuple(path for path in self._read if path not in self._changed),
             changed=tuple(self._changed),
             models=tuple(self._models),
             usage=self._usage,
+            knows_usage=self._is_metered or not answers,
         )

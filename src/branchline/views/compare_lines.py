@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from branchline.views.compare import ComparedTurn, CompareView, Side, TurnPair
-from branchline.views.humanize import cost_words, count, money, tokens
+from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, StyleRole, make_line, pad_line
 from branchline.views.text import one_line, safe, width
 from branchline.views.text_difference import Difference
@@ -91,8 +91,8 @@ def totals_table(view: CompareView, names: tuple[str, str], *, home: str = "") -
         ("failures", _both(sides, lambda side: f"{side.errors:,}")),
         ("changed", _both(sides, lambda side: _file_words(side.changed, home) or "nothing")),
         ("read", _both(sides, lambda side: _file_words(side.read, home) or "nothing")),
-        ("tokens", _both(sides, lambda side: tokens(side.usage.total_tokens))),
-        ("cost", _both(sides, lambda side: money(side.usage.cost, side.usage.unpriced))),
+        ("tokens", _both(sides, lambda side: side.tokens)),
+        ("cost", _both(sides, lambda side: str(side.cost))),
     ]
     room = min(60, max(width(one_line(texts[0])) for _, texts in rows))
     lines = []
@@ -133,9 +133,8 @@ def _facts_in_words(turn: ComparedTurn, home: str) -> str:
         facts.append(f"changed {_file_words(turn.changed, home, None)}")
     if turn.read:
         facts.append(f"read {_file_words(turn.read, home, None)}")
-    usage = turn.usage
-    if usage.total_tokens or usage.cost:
-        facts.append(f"{tokens(usage.total_tokens)} tokens, {cost_words(usage.cost, usage.unpriced)}")
+    if turn.answers:
+        facts.append(f"{turn.tokens} tokens, {turn.cost.words}")
         facts += [f"with {', '.join(map(one_line, turn.models))}"] if turn.models else []
     return "; ".join(facts)
 
@@ -149,7 +148,7 @@ def totals_in_words(view: CompareView, names: tuple[str, str], *, home: str = ""
             f"tools: {_tool_words(side.tools, ' {} times') or 'none'}, {count(side.errors, 'failure')}",
             f"changed: {_file_words(side.changed, home, None) or 'nothing'}",
             f"read: {_file_words(side.read, home, None) or 'nothing'}",
-            f"{tokens(side.usage.total_tokens)} tokens, {cost_words(side.usage.cost, side.usage.unpriced)}",
+            f"{side.tokens} tokens, {side.cost.words}",
         ):
             yield make_line(f"  {fact}")
 
@@ -224,10 +223,9 @@ def _facts(turn: ComparedTurn | None, home: str) -> list[str]:
         facts.append(f"changed: {_file_words(turn.changed, home)}")
     if turn.read:
         facts.append(f"read: {_file_words(turn.read, home)}")
-    usage = turn.usage
-    if usage.total_tokens or usage.cost:
+    if turn.answers:
         model = f" · {', '.join(map(one_line, turn.models))}" if turn.models else ""
-        facts.append(f"{tokens(usage.total_tokens)} tokens · {cost_words(usage.cost, usage.unpriced)}{model}")
+        facts.append(f"{turn.tokens} tokens · {turn.cost.words}{model}")
     return facts
 
 

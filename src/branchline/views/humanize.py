@@ -1,4 +1,4 @@
-"""Short texts for numbers, sizes, costs and ages."""
+"""Short texts for numbers, sizes and ages; ``figures`` has those for tokens and cost."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from math import inf
 __all__ = [
     "age",
     "as_float",
-    "cost_words",
     "count",
     "decoded_size",
     "duration",
     "format_size",
-    "money",
-    "tokens",
 ]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_LEAST = 0.0001  # dollars
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
@@ -72,27 +68,3 @@ def format_size(size: int) -> str:
     if size < 1000:
         return count(size, "byte")
     return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
-
-
-def tokens(number: float) -> str:
-    """``840``, ``12.3k``, ``1.2M``."""
-    number = as_float(number)
-    if abs(number) < 1000:
-        return f"{number:g}"
-    return f"{number / 1000:.1f}k" if abs(number) < 1_000_000 else f"{number / 1_000_000:.1f}M"
-
-
-def cost_words(amount: float, unpriced: float = 0) -> str:
-    """Format a cost as :func:`money` does, or ``cost unknown``."""
-    return "cost unknown" if unpriced and not amount else money(amount, unpriced)
-
-
-def money(amount: float, unpriced: float = 0) -> str:
-    """``$0.0031``, ``$1.25``, ``<$0.0001``; ``unknown`` or ``$1.25+`` if some tokens have no known price."""
-    if not amount:
-        return "unknown" if unpriced else "$0"
-    amount = as_float(amount)
-    more = "+" if unpriced else ""
-    if 0 < amount < _LEAST / 2:
-        return f"<${_LEAST:.4f}{more}"
-    return f"${amount:.4f}{more}" if -1 < amount < 1 else f"${amount:,.2f}{more}"

@@ -15,6 +15,7 @@ __all__ = [
     "EMPTY",
     "counter",
     "entry_role",
+    "filter_name",
     "indentation",
     "outline_line",
     "plain_marks",
@@ -132,7 +133,12 @@ def indentation(row: OutlineRow, gutters: Iterable[int]) -> str:
 
 def counter(outline: Outline, cursor: int) -> str:
     """Return the line below the rows: cursor, number of rows, and filter."""
-    return f"  ({cursor + 1}/{len(outline)}){_FILTER_NAMES[outline.filter]}"
+    return f"  ({cursor + 1}/{len(outline)}){filter_name(outline)}"
+
+
+def filter_name(outline: Outline) -> str:
+    """Return the filter in brackets; empty for the usual one."""
+    return _FILTER_NAMES[outline.filter]
 
 
 def window(total: int, cursor: int, height: int) -> range:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import msgspec
 
+from branchline.views.figures import CostFigure, CostState
+
 __all__ = ["SessionDetails"]
 
 
 class SessionDetails(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Totals of one session. Entries that a fork copied count in the session where they were first seen."""
+    """Totals of one session. Entries that a fork copied count in the session that they come from."""
 
-    tokens: int | float = 0
+    tokens: int | float | None = None
+    """None if the agent records none."""
     cost: float | None = None
-    """In dollars, recorded or estimated; None if it is unknown."""
+    """In dollars, recorded or estimated; None if it is unknown or counts elsewhere."""
+    cost_state: CostState = "unknown"
+    cost_is_partial: bool = False
+    """Whether there are also tokens of models without a known price, so that the cost is too low."""
     estimated: bool = False
     """Whether a part of the cost was computed from public prices."""
     models: tuple[str, ...] = ()
@@ -23,3 +29,7 @@ class SessionDetails(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The files that tool calls name, the most used first."""
     errors: int = 0
     """Failed tool calls and failed answers."""
+
+    @property
+    def cost_figure(self) -> CostFigure:
+        return CostFigure(self.cost, self.cost_state, self.cost_is_partial)

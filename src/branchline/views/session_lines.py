@@ -22,7 +22,7 @@ __all__ = ["SessionColumns", "facts_lines", "list_columns", "reason_words", "ses
 _SHORT_ID = 8
 _LISTED_ID = 16
 _AGE = 4
-_MESSAGES = 5
+_LEAST_MESSAGES = 5
 _SIZE = 10
 _LISTED_PLACE = 24
 
@@ -33,6 +33,7 @@ class SessionColumns(NamedTuple):
     ids: Mapping[str, str]
     """The shortest unique prefix of each id."""
     id: int = _SHORT_ID
+    messages: int = _LEAST_MESSAGES
     agent: int = 0
     place: int = 0
 
@@ -48,6 +49,7 @@ def list_columns(
     return SessionColumns(
         ids=short,
         id=min(_LISTED_ID, max(map(len, short.values()), default=_SHORT_ID)),
+        messages=max([_LEAST_MESSAGES, *(len(f"{row.messages or 0:,}") for row in rows)]),
         agent=max(map(len, agents), default=0) if agents - {own_agent} else 0,
         place=min(_LISTED_PLACE, max(places, default=0)),
     )
@@ -71,7 +73,7 @@ def session_line(
     cells: tuple[tuple[int, str, StyleRole, bool], ...] = (
         (_AGE, age(row.modified_ms, now), "time", True),
         (
-            _SIZE if unread else _MESSAGES,
+            _SIZE if unread else columns.messages,
             size if row.messages is None else f"{row.messages:,}",
             "number",
             True,

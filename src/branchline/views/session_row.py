@@ -7,6 +7,8 @@ from typing import NamedTuple, overload
 
 import msgspec
 
+from branchline.views.figures import CostState
+
 __all__ = [
     "ELSEWHERE",
     "OTHER_AGENT",
@@ -190,8 +192,11 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     branches: int
     """The number of branches: 1 without forks, 0 before the first entry."""
-    cost: float
-    """The cost of everything in the file, including entries copied by a fork."""
-    own_cost: float
+    cost: float | None
+    """The cost of everything in the file, including entries copied by a fork; None if it is unknown."""
+    own_cost: float | None
     """The cost of this session itself: summed over a library, everything counts once."""
-    tokens: int | float
+    cost_state: CostState
+    """Whether the cost was recorded by the agent or estimated from public prices."""
+    tokens: int | float | None
+    """None if the agent records none."""

@@ -7,9 +7,12 @@ with different amounts the largest counts. All branches of a file count.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
 
 import msgspec
+
+from branchline.views.figures import CostFigure, cost_of, tokens_of
 
 __all__ = [
     "DIMENSIONS",
@@ -21,6 +24,7 @@ __all__ = [
     "StatsTotals",
     "ToolCount",
     "by_weight",
+    "sum_of_groups",
 ]
 
 Dimension = Literal[
@@ -45,11 +49,27 @@ class StatsTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cache_write: int | float = 0
     tokens: int | float = 0
     cost: int | float = 0
-    """Recorded and estimated cost together."""
+    """Recorded and estimated cost together; ``cost_figure`` tells whether it is known."""
     estimated: int | float = 0
     """The part of it that no agent recorded."""
     unpriced: int | float = 0
     """Tokens without a recorded cost and a known price."""
+    metered: int = 0
+    """The number of calls whose tokens were recorded; some agents record those of none."""
+
+    @property
+    def cost_figure(self) -> CostFigure:
+        """The cost and what is known about it."""
+        return cost_of(self, is_known=self.knows_tokens)
+
+    def in_words(self, tokens: float) -> str:
+        """Return some of the tokens as text; ``unknown`` if they were not recorded."""
+        return tokens_of(tokens, is_known=self.knows_tokens)
+
+    @property
+    def knows_tokens(self) -> bool:
+        """Whether the tokens of answers were recorded at all."""
+        return bool(self.metered or not self.answers)
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,3 +109,11 @@ def by_weight(group: Group) -> tuple[float, float, int, int, str]:
     """Sort key: the most cost first, then tokens, then messages, then calls."""
     figures = group.figures
     return -figures.cost, -figures.tokens, -figures.messages, -figures.tool_calls, group.name
+
+
+def sum_of_groups(groups: Iterable[Group], *, sessions: int) -> StatsTotals:
+    """Return the sums of several groups. One session may be in several, so ``sessions`` is their number."""
+    fields = [name for name in StatsTotals.__struct_fields__ if name != "sessions"]
+    listed = list(groups)
+    totals: dict[str, Any] = {name: sum(getattr(group.figures, name) for group in listed) for name in fields}
+    return StatsTotals(sessions=sessions, **totals)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from branchline.views.humanize import count, money, tokens
+from branchline.views.figures import tokens
+from branchline.views.humanize import count
 from branchline.views.plots import bar, sparkline
 from branchline.views.spans import Line, Span, StyleRole, make_line
 from branchline.views.stats import Group, OverviewDimension, Stats, StatsTotals
@@ -14,7 +15,7 @@ from branchline.views.text import cut, cut_start, one_line, pad, width
 from branchline.views.tool_calls import short_path
 from branchline.views.wrap import wrap_line
 
-__all__ = ["cost_text", "overview", "table"]
+__all__ = ["overview", "table"]
 
 _TOP = 5
 _FACT = 8
@@ -48,11 +49,6 @@ _ROLES: dict[str, StyleRole] = {
 _TOLD_BY_THEIR_END = frozenset({"model", "directory"})
 
 
-def cost_text(figures: StatsTotals) -> str:
-    """Format a cost: ``≈`` if some of it is estimated, ``unknown`` or ``+`` if prices are unknown."""
-    return ("≈" if figures.estimated else "") + money(figures.cost, figures.unpriced)
-
-
 class _Column(NamedTuple):
     title: str
     text: Callable[[StatsTotals], str]
@@ -63,10 +59,10 @@ _COLUMNS = (
     _Column("sessions", lambda figures: f"{figures.sessions:,}", "number"),
     _Column("messages", lambda figures: f"{figures.messages:,}", "number"),
     _Column("calls", lambda figures: f"{figures.tool_calls:,}", "number"),
-    _Column("in", lambda figures: tokens(figures.input), "plain"),
-    _Column("out", lambda figures: tokens(figures.output), "plain"),
-    _Column("cached", lambda figures: tokens(figures.cache_read), "plain"),
-    _Column("cost", cost_text, "cost"),
+    _Column("in", lambda figures: figures.in_words(figures.input), "plain"),
+    _Column("out", lambda figures: figures.in_words(figures.output), "plain"),
+    _Column("cached", lambda figures: figures.in_words(figures.cache_read), "plain"),
+    _Column("cost", lambda figures: str(figures.cost_figure), "cost"),
 )
 _CHOICES = (
     _COLUMNS,
@@ -96,9 +92,11 @@ def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> lis
         _fact(
             "tokens",
             f"{tokens(total.input)} in, {tokens(total.output)} out, "
-            f"{tokens(total.cache_read)} from cache, {tokens(total.cache_write)} into cache",
+            f"{tokens(total.cache_read)} from cache, {tokens(total.cache_write)} into cache"
+            if total.knows_tokens
+            else "unknown",
         ),
-        _fact("cost", cost_text(total), "cost"),
+        _fact("cost", str(total.cost_figure), "cost"),
     ]
     if columns is not None:
         lines += _days(stats, columns)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
+from branchline.views.figures import money
 from branchline.views.html.markup import Html, join, template
 
 __all__ = ["calendar", "daily_bars", "ranked_bars"]
@@ -51,7 +52,7 @@ def daily_bars(days: Mapping[date, Sequence[float]], names: Sequence[str], first
         y = base - value * scale
         parts += [
             _rule(y),
-            _TEXT("tick end", _LEFT - 8, _number(y + 4), _money(value)),
+            _TEXT("tick end", _LEFT - 8, _number(y + 4), money(value)),
         ]
         value += step
     parts.append(_rule(base))
@@ -64,7 +65,7 @@ def daily_bars(days: Mapping[date, Sequence[float]], names: Sequence[str], first
         if not values:
             continue
         title = f"{day.isoformat()}: " + ", ".join(
-            f"{name} {_money(spent)}" for name, spent in zip(names, values, strict=True) if spent
+            f"{name} {money(spent)}" for name, spent in zip(names, values, strict=True) if spent
         )
         y = float(base)
         for series, spent in enumerate(values):
@@ -145,10 +146,6 @@ def _step(highest: float) -> float:
         if highest / (power * factor) <= 5:
             return float(power * factor)
     return float(power * 5)
-
-
-def _money(value: float) -> str:
-    return f"${value:,.0f}" if value >= 10 or value == int(value) else f"${value:,.2f}"
 
 
 def _heat(count: int, levels: Sequence[int]) -> int:

@@ -12,11 +12,12 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoesca
 from markupsafe import Markup
 
 from branchline.library import SessionRow
+from branchline.settings import price_list
 from branchline.views.compare import Side, compare_view
+from branchline.views.figures import tokens
 from branchline.views.html.markup import Html, join, template
 from branchline.views.html.page import session_body
-from branchline.views.humanize import count, money, tokens
-from branchline.views.stats_lines import cost_text
+from branchline.views.humanize import count
 from branchline.views.text import one_line, safe
 from branchline.views.tool_calls import short_path
 from branchline.web.charts import calendar, daily_bars, ranked_bars
@@ -135,8 +136,12 @@ def statistics_page(viewed: ViewedLibrary, *, weeks: int, today: date) -> dict[s
         "weeks": weeks,
         "notes": notes,
         "figures": [
-            ("Cost", cost_text(total), _unpriced(total.unpriced)),
-            ("Tokens", tokens(total.tokens), _cached(total.cache_read, prompt_tokens)),
+            ("Cost", str(total.cost_figure), _unpriced(total.unpriced)),
+            (
+                "Tokens",
+                total.in_words(total.tokens),
+                _cached(total.cache_read, prompt_tokens),
+            ),
             ("Sessions", f"{total.sessions:,}", f"{total.prompts:,} prompts"),
             (
                 "Active days",
@@ -173,7 +178,8 @@ def _ranked(groups: Any, home: str) -> Html:
         figures, name = group.figures, group.name
         full = short_path(name, home)
         short = name.rstrip("/").rpartition("/")[2]
-        value = cost_text(figures) if figures.cost else f"{tokens(figures.tokens)} tokens"
+        known = figures.cost_figure.amount is not None or not figures.knows_tokens
+        value = str(figures.cost_figure) if known else f"{tokens(figures.tokens)} tokens"
         rows.append((short or "unknown", full or "unknown", float(figures.cost or 0), value))
     return ranked_bars(rows)
 
@@ -191,7 +197,7 @@ def compare_page(
 ) -> dict[str, Any]:
     """Return the values of the comparison page: the last common entry, and the entries of each side."""
     one, other = left.session.transcript, right.session.transcript
-    view = compare_view(one, left_leaf, other, right_leaf)
+    view = compare_view(one, left_leaf, other, right_leaf, prices=price_list())
     ancestor = view.common_ancestor
     before = [] if ancestor is None else left.pieces([left.session.index.position(ancestor)])
     return {
@@ -205,12 +211,10 @@ def _side_values(viewed: ViewedSession, side: Side, leaf: int) -> dict[str, Any]
     index = viewed.session.index
     positions = [index.position(key) for turn in side.turns for key in turn.ids]
     models = sorted({model for turn in side.turns for model in turn.models})
-    facts = [*models, count(len(positions), "entry", "entries")]
+    facts = [*models, count(side.messages, "message")]
     calls = sum(number for _, number in side.tools)
     facts += [count(calls, "tool call")] if calls else []
-    spent = side.usage
-    facts += [f"{tokens(spent.total_tokens)} tokens"] if spent.total_tokens else []
-    facts += [money(spent.cost)] if spent.cost else []
+    facts += [f"{side.tokens} tokens", side.cost.words] if side.answers else []
     labels = viewed.session.labels
     names = [labels[key] for turn in side.turns for key in turn.ids if key in labels]
     first = next((turn.prompt for turn in side.turns if turn.prompt), "")

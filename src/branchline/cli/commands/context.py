@@ -11,7 +11,8 @@ from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import position_fields
-from branchline.views.humanize import count, decoded_size, format_size, tokens
+from branchline.views.figures import tokens
+from branchline.views.humanize import count, decoded_size, format_size
 
 if TYPE_CHECKING:
     from branchline.context import Context, ProviderRequest

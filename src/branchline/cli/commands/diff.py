@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from branchline.session import Session
-    from branchline.views.compare import CompareView
+    from branchline.views.compare import ComparedTurn, CompareView, Side
 
 __all__ = ["diff_command"]
 
@@ -77,10 +77,17 @@ def diff_command(
 
 
 def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat: bool) -> None:
+    from branchline.settings import price_list
     from branchline.views import compare_lines as lines
     from branchline.views.compare import compare_view
 
-    view = compare_view(left.session.transcript, _position(left), right.session.transcript, _position(right))
+    view = compare_view(
+        left.session.transcript,
+        _position(left),
+        right.session.transcript,
+        _position(right),
+        prices=price_list(out.settings),
+    )
     if out.json:
         out.result("diff", _fields(left, right, view))
         return
@@ -170,8 +177,21 @@ def _position(end: _End) -> int:
 def _fields(left: _End, right: _End, view: CompareView) -> dict[str, Any]:
     import msgspec
 
-    fields = msgspec.to_builtins(view)
-    for name, end in (("left", left), ("right", right)):
-        fields[name] = {"session": end.session.id, "file": end.session.file, **fields[name]}
-        del fields[name]["turns"]
-    return fields  # type: ignore[no-any-return]
+    fields: dict[str, Any] = msgspec.to_builtins(view)
+    for name, end, side in (("left", left, view.left), ("right", right, view.right)):
+        told = _told(side, fields[name])
+        del told["turns"]
+        fields[name] = {"session": end.session.id, "file": end.session.file, **told}
+        for pair, row in zip(view.pairs, fields["pairs"], strict=True):
+            turn = pair.left if name == "left" else pair.right
+            if turn is not None:
+                row[name] = _told(turn, row[name])
+    return fields
+
+
+def _told(one: Side | ComparedTurn, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a side or a turn for other programs. What is unknown is None, not 0."""
+    cost, usage = one.cost, fields["usage"]
+    known = usage if one.knows_usage else dict.fromkeys(usage)
+    told = {name: value for name, value in fields.items() if name not in ("answers", "knows_usage")}
+    return {**told, "usage": {**known, "cost": cost.amount, "cost_state": cost.state}}

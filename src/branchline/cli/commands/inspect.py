@@ -10,7 +10,8 @@ from branchline.cli.output import Output, Piece, paint
 from branchline.cli.resolver import resolve_path
 from branchline.cli.write_access import described
 from branchline.clock import local_time
-from branchline.views.humanize import cost_words, count, format_size, money, tokens
+from branchline.views.figures import cost_of, is_usage_known, messages_on, tokens
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.session import Session
@@ -52,15 +53,15 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
 
 def _facts(session: Session) -> list[tuple[str, Piece]]:
     """The most important facts of the report."""
-    from branchline.actions.inspect import estimated_cost
+    from branchline.actions.inspect import estimated_usage
     from branchline.formats.integrity import check_log
     from branchline.library.branch_count import count_branches
     from branchline.stores import stored_at
-    from branchline.tree import severity
+    from branchline.tree import ROOT, severity
 
     reading, index, header = session.transcript.reading, session.index, session.header
-    context, usage, findings = session.context(), session.usage(), check_log(session.transcript)
-    spent, inherited = usage.all.total, usage.inherited.total.cost
+    context, usage, findings = session.context(), estimated_usage(session), check_log(session.transcript)
+    spent, inherited = usage.all.total, usage.inherited.total
     version = "without a header" if reading.header is None else f"version {header.version}"
     rows: list[tuple[str, Piece]] = [
         ("session", paint("title", f"{session.id}  ({reading.format}, {version})"))
@@ -77,24 +78,25 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if session.parent_session is not None:
         rows.append(("forked from", session.parent_session))
     branches = count_branches(index)
+    leaf = ROOT if session.leaf is None else index.position(session.leaf)
+    messages = messages_on(index, index.path_positions(leaf))
     shape = count(len(index) - len(index.placeholders), "entry", "entries")
     rows += [
         ("tree", f"{shape}, {count(branches, 'branch', 'branches')}" if branches > 1 else shape),
-        ("path", count(len(session.path()), "entry", "entries")),
+        ("path", f"{count(messages, 'message')}, {count(len(session.path()), 'entry', 'entries')}"),
         ("leaf", described(session, session.leaf)),
     ]
     if session.labels:
         rows.append(("labels", ", ".join(sorted(session.labels.values()))))
     model = "no model" if context.model is None else context.model.name
-    messages = count(len(context.messages), "message")
-    rows.append(("context", f"{messages} for {model}, thinking {context.thinking_level}"))
-    if spent.total_tokens or spent.cost:
-        own = f" ({money(inherited)} of it before the fork)" if inherited else ""
-        cost = cost_words(spent.cost, spent.unpriced)
-        if spent.unpriced:
-            known = estimated_cost(session)
-            cost = ("≈" if known.estimated else "") + cost_words(known.cost, known.unpriced)
-        rows.append(("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {cost}{own}"))
+    sent = count(len(context.messages), "message")
+    rows.append(("context", f"{sent} for {model}, thinking {context.thinking_level}"))
+    known = is_usage_known(usage.all, index.roles.count("assistant"))
+    if spent.total_tokens or spent.cost or not known:
+        cost = cost_of(spent, is_known=known)
+        own = f" ({cost_of(inherited)} of it before the fork)" if usage.inherited.models else ""
+        used = f"{tokens(spent.input)} in, {tokens(spent.output)} out" if known else "tokens unknown"
+        rows.append(("spent", f"{used}, {cost.words}{own}"))
     if session.read_only:
         rows.append(("read-only", paint("warning", session.read_only)))
     damaged = any(severity(finding.kind) == "damage" for finding in findings)

@@ -13,7 +13,8 @@ from branchline.cli.commands.ls import reading_progress, require_one_scope
 from branchline.cli.options import command, scope_options
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
-from branchline.views.humanize import count, tokens
+from branchline.views.figures import tokens
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,22 +117,29 @@ def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) 
     from branchline.views.delimited import csv_line
     from branchline.views.stats import StatsTotals
 
-    out.line(csv_line([*keys, *StatsTotals.__struct_fields__]))
+    out.line(csv_line([*keys, *_figures(StatsTotals())]))
     for group in groups:
-        out.line(csv_line([*group.keys, *_figures(group.figures).values()]))
+        out.line(csv_line([*group.keys, *_figures(group.figures, keys).values()]))
 
 
-def _figures(figures: StatsTotals) -> dict[str, Any]:
-    """The figures for other programs. An unknown cost is None, not 0."""
+def _figures(figures: StatsTotals, keys: Sequence[Dimension] = ()) -> dict[str, Any]:
+    """The figures for other programs. What is unknown is None, not 0."""
     import msgspec
 
     fields = msgspec.structs.asdict(figures)
-    cost = None if figures.unpriced and not figures.cost else round(figures.cost, _DIGITS)
-    return {**fields, "cost": cost, "estimated": round(figures.estimated, _DIGITS)}
+    del fields["metered"]  # says what is known, as None does
+    if not figures.knows_tokens:
+        fields |= dict.fromkeys(("input", "output", "cache_read", "cache_write", "tokens"))
+    cost = figures.cost_figure
+    estimated = None if cost.amount is None else round(figures.estimated, _DIGITS)
+    fields |= {"cost": cost.amount, "estimated": estimated, "cost_state": cost.state}
+    if "tool" in keys:  # messages, tokens and cost belong to answers, not to the calls in them
+        return dict.fromkeys(fields) | {name: fields[name] for name in ("sessions", "tool_calls")}
+    return fields
 
 
-def _group(group: Group) -> dict[str, Any]:
-    return {"name": group.name, "figures": _figures(group.figures), "keys": list(group.keys)}
+def _group(group: Group, keys: Sequence[Dimension]) -> dict[str, Any]:
+    return {"name": group.name, "figures": _figures(group.figures, keys), "keys": list(group.keys)}
 
 
 def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) -> None:
@@ -144,6 +152,8 @@ def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) ->
             remark(f"no sessions in {directory}; folders below it are not searched")
         return
     facts = [f"{count(found.read, 'session')} read"]
+    if found.subagents:
+        facts.append(f"{found.subagents:,} of them of sub-agents")
     if not stats.total.messages:
         facts.append("no messages in this period")
     if stats.repeated:
@@ -174,9 +184,12 @@ def _fields(
         "since": None if since is None else since.isoformat(),
         "until": None if until is None else until.isoformat(),
         "total": _figures(stats.total),
-        "by": {dimension: [_group(group) for group in getattr(stats, dimension)] for dimension in OVERVIEW},
+        "by": {
+            dimension: [_group(group, (dimension,)) for group in getattr(stats, dimension)]
+            for dimension in OVERVIEW
+        },
         "keys": list(keys),
-        "groups": [_group(group) for group in groups],
+        "groups": [_group(group, keys) for group in groups],
         "tools": msgspec.to_builtins(stats.tools),
         "repeated": stats.repeated,
         "read": found.read,

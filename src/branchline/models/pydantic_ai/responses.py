@@ -134,13 +134,13 @@ def _usage(response: ModelResponse) -> Usage:
 
 
 def _cost(response: ModelResponse, spent: RequestUsage) -> Cost:
-    """Return the list price, which does not distinguish cached input; zero for unknown models."""
+    """Return the list price, which does not distinguish cached input."""
     if spent.unmeasured_requests or not response.model_name:
-        return Cost()
+        return Cost(known=False)
     try:
         price = response.cost()
     except (LookupError, ValueError):
-        return Cost()
+        return Cost(known=False)
     return Cost(
         input=float(price.input_price), output=float(price.output_price), total=float(price.total_price)
     )

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from branchline.session import Session
+from branchline.settings import price_list
 from branchline.tree import ROOT
 from branchline.tui.screens.base import PanelScreen, bindings
 from branchline.tui.session_watcher import SessionWatcher
@@ -83,7 +84,11 @@ class CompareScreen(PanelScreen):
         self.say_own(Span(" comparing …", "dim"))
         self.read_in_thread(
             lambda: compare_view(
-                left.transcript, _position(left, left_leaf), right.transcript, _position(right, right_leaf)
+                left.transcript,
+                _position(left, left_leaf),
+                right.transcript,
+                _position(right, right_leaf),
+                prices=price_list(),
             ),
             self._show,
             "compare",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -17,8 +18,9 @@ from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.layout import BROWSER_BARS, PaneLayout, air_of, layout_for
 from branchline.views.browser.preview import cards_at, last_cards, preview_lines
 from branchline.views.browser.source import Batch, Scope
-from branchline.views.browser.state import BrowserState, Pill, ScopeRows, SessionCost, top_bar
+from branchline.views.browser.state import BrowserState, Pill, ScopeRows, top_bar
 from branchline.views.cards import Card
+from branchline.views.figures import CostFigure
 from branchline.views.hits import Hit, Hits
 from branchline.views.query import Query
 from branchline.views.session_lines import facts_lines
@@ -161,13 +163,10 @@ class SessionListScreen(ListScreen):
             self.in_thread(partial(self._count_costs, self.state.scope), "costs")
 
     def _count_costs(self, scope: Scope) -> None:
-        costs: dict[str, SessionCost] = {}
+        costs: Mapping[str, CostFigure] = {}
         try:
             with self.source.statistics(scope) as found:
-                for group in found.groups("session"):
-                    figures = group.figures
-                    amount = figures.cost or None
-                    costs[group.keys[0]] = SessionCost(amount, estimated=bool(figures.estimated))
+                costs = found.costs()
         except Exception:  # noqa: BLE001  as above: a column stays empty
             costs = {}
         finally:
@@ -175,7 +174,7 @@ class SessionListScreen(ListScreen):
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._show_costs, costs)
 
-    def _show_costs(self, costs: dict[str, SessionCost]) -> None:
+    def _show_costs(self, costs: Mapping[str, CostFigure]) -> None:
         self.state.costs.update(costs)
         self.list.refresh()
 

@@ -116,17 +116,18 @@ class TranscriptScreen(ListScreen):
     def _show_bars(self) -> None:
         session, conversation = self.session, self.conversation
         where = _PLACES[conversation.place]
-        facts = ", ".join(filter(None, (where, count(len(conversation.path), "entry", "entries"))))
+        facts = ", ".join(filter(None, (where, count(conversation.messages, "message"))))
         self.show_session_place(session, facts=facts)
         self.show_message()
         self.show_search()
         self.show_hints()
 
     def own_message(self) -> Line:
-        part = self.view.selected[0] + 1 if len(self.conversation) else 0
+        conversation = self.conversation
+        here = conversation.messages_until(self.view.selected[0]) if len(conversation) else 0
         live = self._follows_leaf and self.view.at_end
         return make_line(
-            Span(f" part {part:,} of {len(self.conversation):,}", "dim"),
+            Span(f" message {here:,} of {conversation.messages:,}", "dim"),
             Span("   following new entries" if live else "", "dim"),
         )
 

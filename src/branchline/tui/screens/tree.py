@@ -21,8 +21,9 @@ from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_detail import detail_lines
 from branchline.views.browser.keymap import TREE_LETTERS
 from branchline.views.browser.layout import TREE_BARS, PaneLayout, air_of, layout_for
+from branchline.views.figures import messages_on
 from branchline.views.humanize import count
-from branchline.views.outline import counter
+from branchline.views.outline import filter_name
 from branchline.views.spans import Line, Span, make_line
 
 __all__ = ["TreeScreen"]
@@ -79,7 +80,9 @@ class TreeScreen(TreeOperationsScreen):
 
     def _show_bars(self) -> None:
         session = self.session
-        facts = f"{self._program}, {count(len(session), 'entry', 'entries')}"
+        tree = session.index
+        path = [] if session.leaf is None else tree.path_positions(tree.position(session.leaf))
+        facts = f"{self._program}, {count(messages_on(tree, path), 'message')}"
         if session.read_only:
             facts += ", read-only"
         self.show_session_place(session, "Tree", facts=facts)
@@ -96,7 +99,7 @@ class TreeScreen(TreeOperationsScreen):
         session, state = self.session, self.tree_state
         findings = len(session.findings)
         return make_line(
-            Span(counter(state.outline, state.cursor), "dim"),
+            Span(f" row {state.cursor + 1:,} of {len(state.outline):,}{filter_name(state.outline)}", "dim"),
             Span(f"   read-only: {session.read_only}" if session.read_only else "", "dim"),
             Span(f"   {count(findings, 'finding')}, F3 shows them" if findings else "", "warning"),
         )

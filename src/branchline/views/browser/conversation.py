@@ -11,6 +11,7 @@ import binascii
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Generic, Literal, NamedTuple, TypeVar, overload
 
 from branchline.entries import SIDE_TYPES, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
@@ -19,6 +20,7 @@ from branchline.tree import ROOT
 from branchline.views.call_results import CallPairs, PathCalls
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import RowTexts
+from branchline.views.figures import are_messages
 from branchline.views.hits import matches_all
 from branchline.views.session_source import SessionSource
 
@@ -96,6 +98,21 @@ class Conversation(Generic[_Session]):
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    @cached_property
+    def _messages(self) -> list[int]:
+        """For each entry of the path, the number of messages up to it."""
+        return list(accumulate(are_messages(self.session.index, self.path)))
+
+    @property
+    def messages(self) -> int:
+        """The number of messages on the path."""
+        return self._messages[-1] if self._messages else 0
+
+    def messages_until(self, part: int) -> int:
+        """Return the number of messages up to the end of a part."""
+        end = self.parts.start(part) + len(self.parts[part])
+        return self._messages[end - 1]
 
     @cached_property
     def place(self) -> Literal["leaf", "above", "elsewhere"]:

@@ -11,7 +11,8 @@ from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry
 from branchline.views.browser.findings_by_entry import FindingsByEntry
 from branchline.views.call_results import CallPairs
 from branchline.views.cards import Card, cards
-from branchline.views.humanize import format_size, tokens
+from branchline.views.figures import tokens
+from branchline.views.humanize import format_size
 from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, StyleRole, make_line
 from branchline.views.tool_results import result_view

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from branchline.context import milliseconds
 from branchline.views.browser.arrangement import project_name
+from branchline.views.figures import CostFigure, short_count
 from branchline.views.hits import Hit, find_ranges
-from branchline.views.humanize import age, as_float, count
+from branchline.views.humanize import age, count
 from branchline.views.session_lines import reason_words
 from branchline.views.session_row import SessionRow
 from branchline.views.spans import (
@@ -32,11 +33,9 @@ from branchline.views.text import cut, cut_start, one_line, width
 from branchline.views.tool_calls import short_path
 
 __all__ = [
-    "NOT_COUNTED",
     "WIDEST",
     "RowLook",
     "ScreenColumns",
-    "cost_cell",
     "detail_lines",
     "group_line",
     "header_line",
@@ -46,17 +45,15 @@ __all__ = [
     "second_line",
 ]
 
-NOT_COUNTED = -1.0
-"""The cost of a session that is not computed yet: its cell is empty."""
 TITLE = 56
 """The width of a title; longer ones are truncated on every screen."""
 WIDEST = 119
 """The width of a row with all columns; longer content is truncated on every screen."""
-_AGENT, _PROJECT, _BRANCH, _MESSAGES, _COST, _AGE = 11, 10, 12, 5, 7, 4
+_AGENT, _PROJECT, _BRANCH, _MESSAGES, _COST, _AGE = 11, 9, 10, 6, 9, 4
 _GAP = 2
 _ROLE = 8
 _ROLES = {"user": "you", "assistant": "answer", "bashExecution": "bash", "title": "title"}
-_NARROW, _WITH_PROJECT, _WITH_BRANCH = 54, 105, 119
+_NARROW, _WITH_PROJECT, _WITH_BRANCH = 54, 107, 119
 
 
 class ScreenColumns(NamedTuple):
@@ -83,9 +80,8 @@ class RowLook(NamedTuple):
     now: float
     home: str = ""
     agent: str = ""
-    cost: float | None = NOT_COUNTED
-    """The cost; negative while it is not computed, None if it is unknown."""
-    estimated: bool = False
+    cost: CostFigure | None = None
+    """The cost; None while it is not computed."""
     branch: str = ""
     """The connectors before the title of a threaded row."""
     indent: int = 0
@@ -125,8 +121,8 @@ def row_line(row: SessionRow, columns: ScreenColumns, look: RowLook) -> Line:
         look.agent,
         project_name(row),
         row.git_branch or "",
-        "" if row.messages is None else f"{row.messages:,}",
-        "" if look.cost is not None and look.cost < 0 else cost_cell(look.cost, estimated=look.estimated),
+        "" if row.messages is None else short_count(row.messages),
+        "" if look.cost is None else str(look.cost),
         age(moment, look.now),
     )
     signs = ("✓ " if look.marked else "") + ("★ " if look.pinned else "") + ("● " if look.current else "")
@@ -180,15 +176,6 @@ def _cells(
     return make_line(*pieces)
 
 
-def cost_cell(cost: float | None, *, estimated: bool = False) -> str:
-    """Format a cost for a column, in cents or tenths of a cent; ``–`` if it is unknown."""
-    if not cost:
-        return "–"
-    cost = as_float(cost)
-    sign = "≈" if estimated else ""
-    return f"{sign}${cost:,.0f}" if cost >= 1000 else f"{sign}${cost:.{2 if cost >= 0.0095 else 3}f}"
-
-
 def second_line(row: SessionRow, columns: ScreenColumns, *, home: str, path: bool = False) -> Line:
     """Return the second line of a row: directory, git branch, model and first prompt; or the path."""
     room = min(columns.width, WIDEST) - 4
@@ -206,6 +193,8 @@ def detail_lines(row: SessionRow, columns: ScreenColumns, look: RowLook) -> list
     """Return the lines of an expanded row: everything known about a session without opening it."""
     home = look.home
     counts = [count(row.messages or 0, "message"), count(row.branches or 0, "branch", "branches")]
+    if row.total_messages is not None and row.total_messages != row.messages:
+        counts.append(f"{row.total_messages:,} messages of any kind on all branches")
     facts = [
         ("directory", short_path(row.cwd or "", home)),
         ("git", row.git_branch or ""),
@@ -240,11 +229,13 @@ def hit_line(hit: Hit, columns: ScreenColumns, *, more: int = 0, current: bool =
     return spread(make_line(*before, *text), make_line(Span(f"  {tail}" if tail else "", "dim")), room)
 
 
-def group_line(project: str, directory: str, sessions: int, cost: float, columns: ScreenColumns) -> Line:
+def group_line(
+    project: str, directory: str, sessions: int, cost: CostFigure | None, columns: ScreenColumns
+) -> Line:
     """Return the heading of a project."""
     left = make_line(
         Span(f" ▾ {project}", "title"),
         Span(f"  {directory}, {count(sessions, 'session')}", "dim"),
     )
-    spent = cost_cell(cost) if cost else ""
+    spent = "" if cost is None else str(cost)
     return spread(left, make_line(Span(spent, "cost"), " " * (_AGE + _GAP)), columns.width)

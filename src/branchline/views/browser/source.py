@@ -5,9 +5,10 @@ Rows come in batches, newest files first, so that a screen can show the first on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from branchline.views.figures import CostFigure
 from branchline.views.session_row import SessionRow, SkippedFile
 from branchline.views.stats import Dimension, Group, StatsTotals
 
@@ -20,11 +21,21 @@ class SpendingSource(Protocol):
     """Messages and usage by any dimension."""
 
     notes: list[str]
+    subagents: int
+    """How many of the sessions are of sub-agents."""
 
     def total(self) -> StatsTotals: ...
 
     def groups(self, *by: Dimension) -> tuple[Group, ...]:
         """Return the figures by one or two dimensions."""
+        ...
+
+    def sessions_beside(self, dimension: Dimension, names: Sequence[str]) -> int:
+        """Return the number of sessions in the groups of a dimension other than these."""
+        ...
+
+    def costs(self) -> Mapping[str, CostFigure]:
+        """Return the cost of each session, by the path of its file."""
         ...
 
 

@@ -22,7 +22,6 @@ from branchline.views.browser.arrangement import (
 )
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.list_rows import (
-    NOT_COUNTED,
     RowLook,
     ScreenColumns,
     detail_lines,
@@ -35,6 +34,7 @@ from branchline.views.browser.list_rows import (
 )
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
 from branchline.views.browser.source import Batch, Scope, SessionRowSource
+from branchline.views.figures import CostFigure, sum_of_costs
 from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
@@ -43,7 +43,7 @@ from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, mak
 from branchline.views.text import one_line
 from branchline.views.tool_calls import short_path
 
-__all__ = ["BrowserState", "ListLine", "Pill", "PinnedNames", "ScopeRows", "SessionCost", "top_bar"]
+__all__ = ["BrowserState", "ListLine", "Pill", "PinnedNames", "ScopeRows", "top_bar"]
 
 _Source = TypeVar("_Source", bound=SessionRowSource)
 _TYPE = 'type; words, "a phrase", agent:pi, after:2w, file:parse.py'
@@ -67,13 +67,6 @@ class Pill(NamedTuple):
     span: Span
     choice: Literal["agent", "scope", "period", "shape", "screen"] | None = None
     value: str = ""
-
-
-class SessionCost(NamedTuple):
-    """The cost of a session; ``estimated`` if its agent did not record it."""
-
-    amount: float | None
-    estimated: bool = False
 
 
 class ListLine(NamedTuple):
@@ -183,7 +176,8 @@ class BrowserState(Generic[_Source]):
         self.query = Query()
         self.marked: dict[str, SessionRow] = {}
         self.expanded: set[str] = set()
-        self.costs: dict[str, SessionCost] = {}
+        self.costs: dict[str, CostFigure] = {}
+        """The costs of sessions by :func:`row_name`, as far as they are computed."""
         self.decided: dict[str, Match] = {}
         self.answer: Hits | None = None
         self.hits: dict[str, list[Hit]] = {}
@@ -463,11 +457,11 @@ class BrowserState(Generic[_Source]):
                 return hit_line(found[number], widths, more=more, current=current)
             case "heading":
                 mine = [one.row for one in self.items if one.row.cwd == row.cwd]
-                cost = sum(self.costs.get(one.id, SessionCost(0)).amount or 0 for one in mine)
+                costs = [one for row in mine if (one := self.costs.get(row_name(row))) is not None]
+                cost = sum_of_costs(costs) if costs else None
                 directory = short_path(row.cwd or "(no directory)", self.home)
                 return group_line(project_name(row) or "(no directory)", directory, len(mine), cost, widths)
             case "row":
-                cost_ = self.costs.get(row.id, SessionCost(NOT_COUNTED))
                 return row_line(
                     row,
                     widths,
@@ -475,8 +469,7 @@ class BrowserState(Generic[_Source]):
                         self.now(),
                         home=self.home,
                         agent=item.agent,
-                        cost=cost_.amount,
-                        estimated=cost_.estimated,
+                        cost=self.costs.get(name),
                         branch=item.branch,
                         indent=2 if self.grouped else 0,
                         marked=name in self.marked,

@@ -10,13 +10,12 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from branchline.views.browser.list_rows import cost_cell
 from branchline.views.browser.source import SpendingSource
-from branchline.views.humanize import count, tokens
+from branchline.views.figures import money, tokens
+from branchline.views.humanize import count
 from branchline.views.plots import sparkline
 from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, pad_line
-from branchline.views.stats import Group, StatsTotals, by_weight
-from branchline.views.stats_lines import cost_text
+from branchline.views.stats import Group, OverviewDimension, StatsTotals, by_weight, sum_of_groups
 from branchline.views.text import cut_start, one_line, width
 from branchline.views.tool_calls import short_path
 
@@ -39,6 +38,7 @@ _NAME = 24
 """Columns of a name in a table, at every width."""
 _GAP = 4
 _TOP = 6
+_RANKED: tuple[OverviewDimension, ...] = ("model", "directory", "agent")
 
 
 class StatisticsData(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,18 +53,33 @@ class StatisticsData(msgspec.Struct, frozen=True, kw_only=True):
     agents: tuple[Group, ...] = ()
     tools: tuple[Group, ...] = ()
     hours: tuple[Group, ...] = ()
+    subagents: int = 0
+    """How many of the sessions are of sub-agents."""
+    others: Mapping[tuple[OverviewDimension, Measure], int] = {}
+    """The number of sessions in the groups that a table adds up, for each table and measure."""
     notes: tuple[str, ...] = ()
 
 
 def read_statistics(sums: SpendingSource) -> StatisticsData:
     """Read all figures. Waits for the disk."""
+    ranked: dict[OverviewDimension, tuple[Group, ...]] = {
+        dimension: sums.groups(dimension) for dimension in _RANKED
+    }
+    others = {
+        (dimension, measure): sums.sessions_beside(dimension, [group.name for group in first])
+        for dimension, groups in ranked.items()
+        for measure in MEASURES
+        if len(groups) > len(first := _largest(groups, measure))
+    }
     return StatisticsData(
         total=sums.total(),
         days=sums.groups("day"),
         model_days=sums.groups("day", "model"),
-        models=sums.groups("model"),
-        directories=sums.groups("directory"),
-        agents=sums.groups("agent"),
+        models=ranked["model"],
+        directories=ranked["directory"],
+        agents=ranked["agent"],
+        subagents=sums.subagents,
+        others=others,
         tools=sums.groups("tool"),
         hours=sums.groups("hour"),
         notes=tuple(sums.notes),
@@ -81,7 +96,7 @@ def _value(measure: Measure) -> Callable[[StatsTotals], float]:
 
 def _words(measure: Measure, value: float) -> str:
     if measure == "cost":
-        return cost_cell(value)
+        return money(value)
     return tokens(value) if measure == "tokens" else f"{value:,.0f}"
 
 
@@ -99,9 +114,9 @@ def statistics_lines(
         return [make_line(Span(" No messages yet.", "dim"))]
     lines = [*_figures(data, columns, today), (), *_chart(data, columns, today, measure, day or today), ()]
     tables: list[tuple[str, str, list[_Row]]] = [
-        ("Models", measure, _ranked(data.models, measure, _model_name)),
-        ("Projects", measure, _ranked(data.directories, measure, lambda name: short_path(name, home))),
-        ("Agents", measure, _ranked(data.agents, measure, lambda name: name)),
+        ("Models", measure, _ranked(data, "model", measure, _model_name)),
+        ("Projects", measure, _ranked(data, "directory", measure, lambda name: short_path(name, home))),
+        ("Agents", measure, _ranked(data, "agent", measure, lambda name: name)),
         ("Tools", "calls", _calls(data.tools)),
     ]
     across = 3 if columns >= _THREE_TABLES else 2 if columns >= _TWO_TABLES else 1
@@ -128,10 +143,11 @@ def _figures(data: StatisticsData, columns: int, today: date) -> list[Line]:
     active = sum(bool(group.name) for group in data.days)
     first = min((group.name for group in data.days if group.name), default="")
     span = (today - date.fromisoformat(first)).days + 1 if first else 0
+    of_subagents = f", {data.subagents:,} of sub-agents" if data.subagents else ""
     figures = [
-        (cost_text(total), f"{'estimated in part, ' if total.estimated else ''}forks counted once"),
-        (tokens(total.tokens), f"tokens{cached}"),
-        (f"{total.sessions:,}", f"sessions, {count(total.prompts, 'prompt')}"),
+        (str(total.cost_figure), f"{'estimated in part, ' if total.estimated else ''}forks counted once"),
+        (total.in_words(total.tokens), f"tokens{cached}"),
+        (f"{total.sessions:,}", f"sessions{of_subagents}, {count(total.prompts, 'prompt')}"),
         (f"{active:,}", f"active {'day' if active == 1 else 'days'} of {span:,}"),
         (f"{total.tool_calls:,}", "tool calls"),
     ]
@@ -168,8 +184,8 @@ def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, da
         stack[_STACKED] += max(0.0, value(group.figures) - sum(stack))
     heights = [stacks.get(one.isoformat(), [0.0] * (_STACKED + 1)) for one in days]
     top = _round_up(max(map(sum, heights), default=0.0))
-    chosen = stacks.get(day.isoformat(), [])
-    told = f"{_words(measure, sum(chosen))}, {day.day} {day:%b} {day.year}"
+    figures = next((group.figures for group in data.days if group.name == day.isoformat()), StatsTotals())
+    told = f"{_figure(measure, figures)}, {day.day} {day:%b} {day.year}"
     title = {"cost": "Cost", "tokens": "Tokens", "messages": "Messages"}[measure]
     head = make_line(
         Span(f" {title} per day", "title"),
@@ -246,19 +262,39 @@ class _Row(NamedTuple):
     words: str
 
 
-def _ranked(groups: Sequence[Group], measure: Measure, shown: Callable[[str], str]) -> list[_Row]:
-    """The largest groups, and one row for all others."""
+def _largest(groups: Sequence[Group], measure: Measure) -> list[Group]:
     value = _value(measure)
-    ranked = sorted(groups, key=lambda group: (-value(group.figures), by_weight(group)))
+    return sorted(groups, key=lambda group: (-value(group.figures), by_weight(group)))[:_TOP]
 
-    def row(name: str, *some: Group) -> _Row:
-        amount = sum(value(group.figures) for group in some)
-        words = _words(measure, amount) if amount else "no price" if measure == "cost" else "0"
-        return _Row(name, amount, sum(group.figures.sessions for group in some), words)
 
-    rows = [row(shown(group.name), group) for group in ranked[:_TOP]]
-    others = ranked[_TOP:]
-    return [*rows, row(count(len(others), "other"), *others)] if others else rows
+def _ranked(
+    data: StatisticsData, dimension: OverviewDimension, measure: Measure, shown: Callable[[str], str]
+) -> list[_Row]:
+    """The largest groups, and one row for all others."""
+    groups = {"model": data.models, "directory": data.directories, "agent": data.agents, "day": data.days}[
+        dimension
+    ]
+
+    def row(name: str, figures: StatsTotals) -> _Row:
+        return _Row(name, _value(measure)(figures), figures.sessions, _figure(measure, figures))
+
+    first = _largest(groups, measure)
+    rows = [row(shown(group.name), group.figures) for group in first]
+    others = [group for group in groups if group not in first]
+    if others:
+        sessions = data.others.get((dimension, measure), 0)
+        rows.append(row(count(len(others), "other"), sum_of_groups(others, sessions=sessions)))
+    return rows
+
+
+def _figure(measure: Measure, figures: StatsTotals) -> str:
+    match measure:
+        case "cost":
+            return str(figures.cost_figure)
+        case "tokens":
+            return figures.in_words(figures.tokens)
+        case "messages":
+            return f"{figures.messages:,}"
 
 
 def _calls(groups: Sequence[Group]) -> list[_Row]:

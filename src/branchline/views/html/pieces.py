@@ -52,10 +52,11 @@ from branchline.tree import ROOT, EntrySource
 from branchline.views.call_outcomes import call_outcome, line_count
 from branchline.views.call_results import AnsweredCall, CallPairs, ResultPlace, is_result, results_of
 from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
+from branchline.views.figures import money, tokens
 from branchline.views.html.code import difference, output
 from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.html.prose import is_plain, prose
-from branchline.views.humanize import count, decoded_size, format_size, money, tokens
+from branchline.views.humanize import count, decoded_size, format_size
 from branchline.views.times import instant
 from branchline.views.tool_calls import Call, call_of, has_failed, single_line, waits_for_result
 from branchline.views.tool_results import ResultView, result_view

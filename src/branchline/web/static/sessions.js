@@ -129,7 +129,8 @@ function drawn(row, at) {
   const cell = (className, text) => element("div", className, text);
   const project = cell("w", row.project); project.title = row.cwd;
   const age = cell("r num age", ago(row.modified)); age.title = new Date(row.modified).toLocaleString();
-  node.append(name, cell("w", row.agent), project, cell("w mono", row.git_branch), cell("r w num", row.messages?.toLocaleString("en") ?? "–"), cell("r w num", row.cost == null ? "–" : (row.estimated ? "≈ " : "") + "$" + row.cost.toFixed(row.cost < 1 && row.cost > 0 ? 3 : 2)), age);
+  const cost = cell("r w num", row.cost); cost.title = row.cost_words;
+  node.append(name, cell("w", row.agent), project, cell("w mono", row.git_branch), cell("r w num", row.messages?.toLocaleString("en") ?? "–"), cost, age);
   const small = element("div", "small"); small.textContent = [row.agent, row.project, row.git_branch].filter(Boolean).join(" · "); node.append(small);
   if (row.hits) node.append(hits(row));
   return node;
