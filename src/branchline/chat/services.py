@@ -13,6 +13,7 @@ from branchline.session import Session
 from branchline.settings import Settings
 from branchline.views.forest import ForestRow
 from branchline.views.hits import Hits
+from branchline.views.session_row import latest_first
 
 __all__ = ["Services"]
 
@@ -41,7 +42,7 @@ class Services:
         found = SessionLibrary.everywhere(None if everywhere else self.cwd).list(deep=True, limit=_LISTED)
         rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
-        return sorted(rows, key=lambda row: -row.modified_ms)
+        return sorted(rows, key=latest_first)
 
     def forest(self) -> Sequence[ForestRow]:
         """Return the sessions of this working directory as a forest of forks."""

@@ -667,8 +667,7 @@ class _Run:
             return
         title, leaf = row.title or "", transcript.leaf
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
-            active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
-            self._add_title(shown, leaf, self._redacted(shown.title or ""), active_ms)
+            self._add_title(shown, leaf, self._redacted(shown.title or ""), row.active_ms)
         worded = bool(self.words) or worker is not None
         texts = [column_text(one.said, one.tools, self.column) for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)

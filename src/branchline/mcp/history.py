@@ -269,7 +269,7 @@ def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
         title=_known(row.title, redactor),
         first_prompt=_known(row.first_prompt, redactor),
         project=_known(row.cwd, redactor),
-        changed=_iso(row.modified_ms),
+        changed=_iso(row.active_ms),
         messages=row.messages,
         forked_from=None if parent is None else _line(os.path.basename(parent), redactor),
         problem=_known(row.problem, redactor),

@@ -262,7 +262,13 @@ class DatabaseStore:
             hashed(one.version),
         )
         return StoredLog(
-            one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
+            one.id,
+            one.size,
+            one.modified_ms / 1000,
+            self.path_of(one.id),
+            stamp,
+            header=one.header,
+            derived=True,
         )
 
     def _read_only(self, doing: str) -> NotSupported:
@@ -347,9 +353,11 @@ def stored_at(path: str, key: str = "") -> StoredLog | None:
     except OSError:
         return None
     stamp = FileStamp.of(status)
-    if (documents := _documents_at(path)) is not None:
+    documents = _documents_at(path)
+    if documents is not None:
         stamp = document_stamp(path, documents, stamp)
-    return StoredLog(key or os.path.basename(path), stamp.size, stamp.modified_ns / 1e9, path, stamp)
+    name, derived = key or os.path.basename(path), documents is not None
+    return StoredLog(name, stamp.size, stamp.modified_ns / 1e9, path, stamp, derived=derived)
 
 
 def open_log(path: str, *, durability: Durability = "fsync") -> Log:

@@ -289,9 +289,7 @@ class BrowserState(Generic[_Source]):
         found.append(("scope", "all directories" if self.scope == "here" else f"only {here}", "Shift+Tab"))
         for period, days in _PERIODS.items():
             since = self.now() * 1000 - days * _DAY_MS
-            number = (
-                sum((row.last_activity_ms or row.modified_ms) >= since for row in rows) if days else len(rows)
-            )
+            number = sum(row.active_ms >= since for row in rows) if days else len(rows)
             found.append(("period", period, f"{number:,}"))
         for shape, words in _SHAPES.items():
             found.append(("shape", words, f"{sum(has_shape(row, shape) for row in rows):,}"))

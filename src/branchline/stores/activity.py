@@ -1,0 +1,146 @@
+"""When a session was last used: the one time that lists sort by and show.
+
+It is the time of the last message of user or model, which a copy, a restored backup and a change of title
+leave alone; without one, the time in the header, and without that, the time of the file. Nothing is written
+into a file after its last change, so a later time is that of a wrong clock: the time of the file counts then,
+and no time counts that is still to come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from typing import TypeVar
+
+from branchline.context import milliseconds
+from branchline.entries import ACTIVITY_ROLES
+from branchline.formats import EntryLog, Format
+from branchline.formats.json_values import LAST_INSTANT
+from branchline.stores.protocol import Read, StoredLog
+
+__all__ = ["by_activity", "last_activity", "latest_possible", "recent_activity"]
+
+_TAIL = 1 << 13
+"""Bytes at the end of a log that are read for its last message; more if it is not among them."""
+_LONGEST_TAIL = 1 << 23
+"""Bytes after which the last message is no longer looked for; the first lines of the log decide then."""
+_HEAD = 1 << 12
+"""Bytes at the beginning that tell a reader whose lines follow; more if the first line is longer."""
+_LONGEST_HEAD = 1 << 20
+_SKEW_MS = 2_000
+"""How far the clock of a file system may be behind that of a program."""
+_T = TypeVar("_T")
+
+
+def last_activity(transcript: EntryLog, stored: StoredLog) -> int:
+    """Return when a session that was read completely was last used, in Unix milliseconds.
+
+    Operator lists its sessions by the time of their files, and so does branchline.
+    """
+    if transcript.format.traits.dated_by_file:
+        return round(stored.modified * 1000)
+    told = _last_message(transcript)
+    header = transcript.reading.header
+    if told is None and header is not None:
+        told = milliseconds(header.timestamp)
+    return _believed(told, stored)
+
+
+def recent_activity(read: Read, stored: StoredLog, format_: Format) -> int | None:
+    """Return what :func:`last_activity` would, from the last lines of a log; None if they do not tell.
+
+    Those of compressed files, documents and databases do not. Only if the times of a log are not in order can
+    the answer be another one, which is earlier.
+    """
+    if format_.traits.dated_by_file:
+        return round(stored.modified * 1000)
+    if stored.derived or format_.compression_of(read(0, _HEAD)) is not None:
+        return None
+    name, size = stored.path or stored.key, stored.size
+    head, length = _head(read, size), _TAIL
+    while head and len(head) + length < size:
+        tail = read(size - length, length)
+        lines = head + tail[tail.find(b"\n") + 1 :]
+        transcript = EntryLog(format_, _reader(lines), name)
+        if _has_message(transcript, len(head)) or length > _LONGEST_TAIL:
+            return _believed(_last_message(transcript), stored)
+        length *= 4
+    return last_activity(EntryLog(format_, read, name), stored)
+
+
+def by_activity(
+    items: Iterable[_T],
+    *,
+    limit: Callable[[_T], int],
+    find: Callable[[_T], int | None],
+    key: Callable[[_T], str],
+) -> Iterator[_T]:
+    """Yield items, the last used first, ties by key, and date no more of them than necessary.
+
+    ``limit`` returns a time that the last activity of an item does not exceed, without reading it: most
+    sessions are in the order of their files, so that ``find`` is called for the first few only. Items of which
+    it returns None are yielded immediately.
+    """
+    listed = list(items)
+    waiting = [(-limit(item), 0, number) for number, item in enumerate(listed)]
+    heapify(waiting)
+    while waiting:
+        minus_ms, dated, number = heappop(waiting)
+        if not dated:
+            found = find(listed[number])
+            if found is None:
+                yield listed[number]
+            else:
+                heappush(waiting, (-found, 1, number))
+            continue
+        same = [listed[number]]  # nothing undated is left of this time
+        while waiting and waiting[0][:2] == (minus_ms, 1):
+            same.append(listed[heappop(waiting)[2]])
+        yield from sorted(same, key=key) if len(same) > 1 else same
+
+
+def latest_possible(stored: StoredLog) -> int:
+    """Return a time in Unix milliseconds that no last activity of a session can exceed."""
+    return max(round(stored.modified * 1000), stored.changed_ms + _SKEW_MS)
+
+
+def _head(read: Read, size: int) -> bytes:
+    """Return whole lines from the beginning of a log; none if the first is too long."""
+    length = _HEAD
+    while (end := (head := read(0, length)).rfind(b"\n")) < 0 and length < min(size, _LONGEST_HEAD):
+        length *= 4
+    return head[: end + 1]
+
+
+def _reader(data: bytes) -> Read:
+    return lambda offset, size: data[offset : offset + size]
+
+
+def _has_message(transcript: EntryLog, start: int) -> bool:
+    """Return whether a message of user or model with a time begins at or after an offset."""
+    reading, tree = transcript.reading, transcript.tree
+    position = len(tree)
+    while position and reading.span(position - 1).offset >= start:
+        position -= 1
+        if tree.roles[position] in ACTIVITY_ROLES and milliseconds(tree.times[position]) is not None:
+            return True
+    return False
+
+
+def _last_message(transcript: EntryLog) -> int | None:
+    """Return the time of the last message of user or model; None if no message has a time."""
+    reading, tree = transcript.reading, transcript.tree
+    last = reading.last_message_time
+    if last is not None and 0 <= last <= LAST_INSTANT:
+        return round(last)
+    times = (time for time, role in zip(tree.times, tree.roles, strict=True) if role in ACTIVITY_ROLES)
+    return max(filter(None, map(milliseconds, times)), default=None)
+
+
+def _believed(told: int | None, stored: StoredLog) -> int:
+    """Return the time that a session tells, or that of its file if no clock can have been right."""
+    latest = min(stored.changed_ms, round(time.time() * 1000))
+    if told is not None and 0 < told <= latest + _SKEW_MS:
+        return told
+    return min(round(stored.modified * 1000), latest)
