@@ -1,14 +1,17 @@
-"""Turn the search index on or off, and exclude files from it."""
+"""Turn the search index on or off, exclude files from it, and update it in the background."""
 
 from __future__ import annotations
+
+import subprocess
 
 from branchline import settings
 from branchline.actions.settings_file import change_settings
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.errors import InvalidArgument
+from branchline.programs import own_command, safe_environment
 from branchline.settings.toml_edit import set_value
 
-__all__ = ["exclude_from_index", "switch_index"]
+__all__ = ["exclude_from_index", "index_behind", "switch_index"]
 
 
 def switch_index(*, on: bool) -> None:
@@ -30,3 +33,21 @@ def exclude_from_index(pattern: str) -> int:
             return catalog.forget_gone()
     except CatalogUnavailable:
         return 0
+
+
+def index_behind(store: str | None = None) -> subprocess.Popen[bytes] | None:
+    """Start a process that updates the index, of all sessions or of a store; None if that is impossible.
+
+    It ends at once if another one does this already.
+    """
+    try:
+        return subprocess.Popen(  # noqa: S603
+            own_command("index", "--background", *(() if store is None else ("--store", store))),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=safe_environment(),
+            start_new_session=True,
+        )
+    except OSError:
+        return None

@@ -614,8 +614,10 @@ class SessionLibrary(LibraryShortcuts):
 
         return session_details(self._scanner, self._open_catalog, rows, prices=_price_list(), seconds=seconds)
 
-    def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
-        """Update the index and run a SELECT statement on its views.
+    def sql(
+        self, statement: str, *, seconds: float = 5.0, progress: IndexProgress | None = None
+    ) -> SqlResult:
+        """Update the index, with ``progress``, and run a SELECT statement on its views.
 
         Without an index, every session is read, and the result has a note about it. Raises SqlProblem, a
         ValueError, for a statement that is invalid, refused or too slow.
@@ -625,7 +627,7 @@ class SessionLibrary(LibraryShortcuts):
 
         scanner, earlier = self._scanner, self._scanner.earlier_parts()  # as in the statistics
         try:
-            self.update_index()
+            self.update_index(progress=progress)
             with self._open_catalog() as catalog:
                 known = catalog.files([path for file in earlier if (path := file.path)])
                 index_text(scanner, stale_files(scanner, earlier, known, catalog), catalog)

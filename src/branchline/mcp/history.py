@@ -89,7 +89,12 @@ class History:
             if not budget.take(item):
                 break
             found.append(item)
-        return SearchAnswer(notice=NOTICE, hits=found, total=hits.total, remarks=[*hits.notes])
+        return SearchAnswer(
+            notice=NOTICE,
+            hits=found,
+            total=hits.total,
+            remarks=[*(() if hits else (hits.coverage,)), *hits.remarks],
+        )
 
     def read(self, name: str, *, leaf: str | None, last: int, before: str | None) -> ReadAnswer:
         """Return the last entries of the path to ``leaf``, or of the part of it before an entry."""

@@ -79,8 +79,8 @@ def by_activity(
     """Yield items, the last used first, ties by key, and date no more of them than necessary.
 
     ``limit`` returns a time that the last activity of an item does not exceed, without reading it: most
-    sessions are in the order of their files, so that ``find`` is called for the first few only. Items of which
-    it returns None are yielded immediately.
+    sessions are in the order of their files, so that ``find`` is called for the first few only. Items of
+    which it returns None are yielded immediately.
     """
     listed = list(items)
     waiting = [(-limit(item), 0, number) for number, item in enumerate(listed)]

@@ -61,7 +61,7 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
         for hit in found:
             hits.setdefault(viewed.id_of(hit.row), []).append(hit)
         rows = [group[0].row for group in hits.values()]
-        notes = (*found.notes, *_left_out(found))
+        notes = (*_left_out(found), *found.remarks)
     else:
         rows = list(viewed.rows())
     agents = Counter(_agent(row) for row in rows)
@@ -93,7 +93,9 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
 
 
 def _left_out(found: Hits) -> Iterator[str]:
-    """Sentences about hits that are not in the table."""
+    """Sentences about hits that are not in the table, and about what was searched if there are none."""
+    if not found:
+        yield found.coverage
     if found.total > len(found):
         more = " or more" if found.at_least else ""
         yield f"the best {len(found)} of {found.total:,}{more} hits are shown; more words narrow it down"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from branchline.views.spans import Line
 
 __all__ = [
+    "clear_progress",
     "forest_command",
     "list_newest",
     "ls_command",
@@ -201,8 +202,11 @@ def _line(row: SessionRow, columns: SessionColumns, *, branch: str = "", threade
     return session_line(row, columns, now=time.time(), home=home, branch=branch, threaded=threaded)
 
 
-def reading_progress() -> Callable[..., None] | None:
-    """Return a function that shows progress on stderr; None without a terminal."""
+def reading_progress(*, then: str = "") -> Callable[..., None] | None:
+    """Return a function that shows progress on stderr; None without a terminal.
+
+    When all is read the line says ``then``, until :func:`clear_progress`.
+    """
     if not sys.stderr.isatty():
         return None
     begun = time.monotonic()
@@ -210,11 +214,18 @@ def reading_progress() -> Callable[..., None] | None:
     def tell(loaded: int, total: int, rows: object = ()) -> None:
         del rows
         if time.monotonic() - begun > _PATIENCE:
-            end = "\r\x1b[K" if loaded == total else ""
-            sys.stderr.write(f"\rreading {loaded} of {total}{end}")
+            end = f"\r\x1b[K{then}" if loaded == total else ""
+            sys.stderr.write(f"\rreading {loaded:,} of {total:,}{end}")
             sys.stderr.flush()
 
     return tell
+
+
+def clear_progress() -> None:
+    """Remove the line of :func:`reading_progress` from the terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:
