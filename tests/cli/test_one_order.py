@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from branchline import Session, SessionLibrary, places
+from branchline import Session, SessionLibrary
 from branchline.chat.services import Services
 from branchline.clock import FixedClock, iso
 from branchline.library.browser_source import LibrarySource

@@ -302,7 +302,7 @@ def test_forks_stand_below_their_parent_when_sorted_by_threads_and_never_look_li
 
 def test_the_other_scope_is_read_when_first_chosen(sessions: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    talk(other, 3, "Something elsewhere", cwd="/home/u/other").close()
+    talk(other, 30, "Something elsewhere", cwd="/home/u/other").close()
     shutil.copytree(sessions, other, dirs_exist_ok=True)
     app = app_on(sessions)
     app.source._libraries["all"] = SessionLibrary(other)  # type: ignore[attr-defined]

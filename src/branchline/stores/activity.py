@@ -11,13 +11,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from branchline.context import milliseconds
 from branchline.entries import ACTIVITY_ROLES
-from branchline.formats import EntryLog, Format
+from branchline.formats import Format
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.stores.protocol import Read, StoredLog
+
+if TYPE_CHECKING:
+    from branchline.formats import EntryLog
 
 __all__ = ["by_activity", "last_activity", "latest_possible", "recent_activity"]
 
@@ -57,6 +60,8 @@ def recent_activity(read: Read, stored: StoredLog, format_: Format) -> int | Non
         return round(stored.modified * 1000)
     if stored.derived or format_.compression_of(read(0, _HEAD)) is not None:
         return None
+    from branchline.formats import EntryLog  # noqa: PLC0415  a list from the catalog reads no file
+
     name, size = stored.path or stored.key, stored.size
     head, length = _head(read, size), _TAIL
     while head and len(head) + length < size:
