@@ -302,3 +302,17 @@ def test_every_list_has_one_order_with_and_without_an_index(home):
         assert sorted(catalog.activity().values()) == [
             row.active_ms for row in reversed(library.list(deep=True))
         ]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_database_of_ours_is_listed_by_last_messages_too(tmp_path, known):
+    with SessionLibrary(tmp_path / "app.db") as library:
+        for number in (3, 5, 1):  # the order in which they come into the database
+            talk(library.stores[0], number, title=f"talk {number}").close()
+        if known:
+            library.list(deep=True)
+
+        assert [row.title for row in library.list(deep=True, limit=2)] == ["talk 5", "talk 3"]
+        assert [row.title for row in library.list(deep=True)] == ["talk 5", "talk 3", "talk 1"]
+        assert library.latest().key == library.list(deep=True)[0].key
+        assert library.list(deep=True)[0].active_ms < START + 6 * DAY

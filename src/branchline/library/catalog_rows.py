@@ -41,6 +41,7 @@ __all__ = ["CatalogRows", "OpenCatalog", "file_update"]
 _TOGETHER = 512  # files in one transaction; opening the catalog costs as much as writing fifty
 _RECORDS = 2_000  # records that are read at once
 _MOST_ENTRIES = 20_000
+_SHORT = 1 << 15  # bytes that are read as quickly as the last lines
 _RECENT_NS = 3_600_000_000_000
 
 
@@ -80,10 +81,11 @@ class CatalogRows:
         self.hidden = hidden
         self._unchanged = iter([number for number in numbers if number])
 
-    def by_activity(self, count: int) -> Iterator[tuple[int, Any]]:
+    def by_activity(self, count: int, *, keeps: bool = True) -> Iterator[tuple[int, Any]]:
         """Yield the files, those of the sessions that were used last first, of which ``count`` are wanted.
 
-        Files that the catalog does not know are dated by their last lines, if they may be among them.
+        Files that the catalog does not know are dated by their last lines, if they may be among them. Where
+        rows are wanted, short ones are read completely instead, so that the catalog knows them next time.
         """
         if self.problem is None and any(number for number, _file in self.files):
             try:
@@ -105,7 +107,10 @@ class CatalogRows:
             number, file = item
             if (found := known.get(number)) is not None:
                 return found
-            row = self._dated[id(item)] = self._scanner.dated_row(file)
+            if keeps and self._scanner.stored_log(file).size <= _SHORT:
+                row = self(item)
+            else:
+                row = self._dated[id(item)] = self._scanner.dated_row(file)
             return row.active_ms if isinstance(row, SessionRow) else None
 
         return by_activity(

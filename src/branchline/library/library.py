@@ -271,7 +271,7 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
 
         rows = CatalogRows(self._scanner, self._open_catalog)
-        dated = map(rows.dated, rows.by_activity(1))
+        dated = map(rows.dated, rows.by_activity(1, keeps=False))
         return next((row for row in dated if isinstance(row, SessionRow) and row.version is not None), None)
 
     def find(self, text: str, *, redact: Callable[[str], str] | None = None) -> SessionRow:

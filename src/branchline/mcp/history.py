@@ -64,7 +64,7 @@ class History:
         self._open_library = open_library
 
     def sessions(self, *, limit: int, skip: int) -> ListAnswer:
-        """Return the most recently changed sessions, after the first ``skip``."""
+        """Return the sessions that were used last, after the first ``skip``."""
         rows = self._open_library().list(deep=True, limit=skip + limit + 1)
         listed: list[ListedSession] = []
         budget, redactor = AnswerBudget(), Redactor()

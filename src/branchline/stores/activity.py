@@ -58,7 +58,7 @@ def recent_activity(read: Read, stored: StoredLog, format_: Format) -> int | Non
     """
     if format_.traits.dated_by_file:
         return round(stored.modified * 1000)
-    if stored.derived or format_.compression_of(read(0, _HEAD)) is not None:
+    if format_.documents or format_.database or format_.compression_of(read(0, _HEAD)) is not None:
         return None
     from branchline.formats import EntryLog  # noqa: PLC0415  a list from the catalog reads no file
 
@@ -145,7 +145,8 @@ def _last_message(transcript: EntryLog) -> int | None:
 
 def _believed(told: int | None, stored: StoredLog) -> int:
     """Return the time that a session tells, or that of its file if no clock can have been right."""
-    latest = min(stored.changed_ms, round(time.time() * 1000))
+    modified_ms, now_ms = round(stored.modified * 1000), round(time.time() * 1000)
+    latest = min(stored.changed_ms, now_ms)
     if told is not None and 0 < told <= latest + _SKEW_MS:
         return told
-    return min(round(stored.modified * 1000), latest)
+    return modified_ms if modified_ms <= now_ms else latest

@@ -123,7 +123,7 @@ class StoredLog(msgspec.Struct, frozen=True, gc=False):
     header: Header | None = None
     """The header, if the store knows it without opening the log."""
     derived: bool = False
-    """Whether the stamp stands for several files or for rows of a database."""
+    """Whether the stamp stands for rows of a database, so that its ``changed_ns`` is not a time."""
 
     @property
     def changed_ms(self) -> int:

@@ -353,11 +353,9 @@ def stored_at(path: str, key: str = "") -> StoredLog | None:
     except OSError:
         return None
     stamp = FileStamp.of(status)
-    documents = _documents_at(path)
-    if documents is not None:
+    if (documents := _documents_at(path)) is not None:
         stamp = document_stamp(path, documents, stamp)
-    name, derived = key or os.path.basename(path), documents is not None
-    return StoredLog(name, stamp.size, stamp.modified_ns / 1e9, path, stamp, derived=derived)
+    return StoredLog(key or os.path.basename(path), stamp.size, stamp.modified_ns / 1e9, path, stamp)
 
 
 def open_log(path: str, *, durability: Durability = "fsync") -> Log:

@@ -70,7 +70,7 @@ def ls_command(
     limit: int | None,
     verbose: bool,  # noqa: FBT001
 ) -> None:
-    """List the sessions of all agents, newest first: id, age, messages, agent, title or first prompt."""
+    """List the sessions of all agents, last used first: id, age, messages, agent, title or first prompt."""
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     if named and not deep:
         raise click.UsageError("--named reads whole files, so it cannot be combined with --shallow")
@@ -110,7 +110,7 @@ def _warn_of_deletion(listing: Listing) -> None:
 
 
 def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
-    """Return the most recently changed sessions of this working directory, or of all."""
+    """Return the sessions last used of this working directory, or of all."""
     return everywhere_library(everywhere=everywhere).list(deep=True, limit=limit, progress=reading_progress())
 
 

@@ -616,7 +616,9 @@ class BrowserState(Generic[_Source]):
             words = one_line(self.words)
             lines = [make_line(Span(" No session matches ", "tool"), Span(words, "title"), Span(".", "tool"))]
             if self.answer is not None:
-                said = (self.answer.coverage, *self.answer.remarks)
+                said = [self.answer.coverage, *self.answer.remarks]
+                if self.answer.unindexed:
+                    said.append(f"{count(self.answer.unindexed, 'session')} not indexed yet")
                 lines += [make_line(Span(f" {one_line(text)}", "dim")) for text in said]
             keys = [("Esc", "clear the search")]
             if found := self._agents_like(words):
