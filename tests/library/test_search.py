@@ -371,6 +371,19 @@ def test_a_search_without_time_says_what_it_left_out(library: SessionLibrary) ->
     assert hits.coverage == "only 0 of 2 sessions searched, no matches in these"
 
 
+def test_the_progress_of_the_index_ends_when_everything_is_written(library: SessionLibrary) -> None:
+    told: list[tuple[int, int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        with Catalog.open() as catalog:
+            told.append((done, total, catalog.status().indexed))
+
+    library.update_index(progress=progress)
+
+    assert told[-1] == (2, 2, 2)
+    assert [done for done, _total, _indexed in told] == [1, 2]
+
+
 def test_the_answer_of_the_index_stays_when_there_is_no_time_to_look_for_parts_of_words(
     library: SessionLibrary,
 ) -> None:
