@@ -20,6 +20,7 @@ ROW = {
     "title",
     "created",
     "last_activity_ms",
+    "used_ms",
     "messages",
     "total_messages",
     "first_prompt",

@@ -16,8 +16,8 @@ from branchline.clock import FixedClock, iso
 from branchline.formats import PI
 from branchline.library import row_reader
 from branchline.stores import snapshot_of, stored_at
-from branchline.stores.activity import last_activity, recent_activity
-from library.kit import CWD, DAY, START, Watched, age, fill, talk
+from branchline.stores.activity import last_use, recent_use
+from library.kit import CWD, DAY, START, Watched, age, clock, fill, talk
 from session.kit import assistant, user
 from support import CORPUS
 
@@ -221,10 +221,10 @@ def test_the_last_lines_of_a_long_session_tell_what_all_of_it_tells(place, progr
             reads.append(size)
             return read(offset, size)
 
-        found = recent_activity(watched, stored, transcript.format)
+        found = recent_use(watched, stored, transcript.format)
 
     assert stored.size > 50_000
-    assert found == last_activity(transcript, stored) > START
+    assert found == last_use(transcript, stored) > START
     assert sum(reads) < 30_000
 
 
@@ -236,7 +236,7 @@ def test_the_last_message_is_found_above_long_output_of_tools(place):
     stored = stored_at(str(path))
 
     with snapshot_of(str(path)) as read:
-        assert recent_activity(read, stored, PI) == START + 199
+        assert recent_use(read, stored, PI) == START + 199
 
 
 def test_every_sample_says_the_same_in_its_last_lines():
@@ -246,11 +246,11 @@ def test_every_sample_says_the_same_in_its_last_lines():
         try:
             with snapshot_of(path) as read:
                 transcript = row_reader.read_log(read, stored)
-                recent = recent_activity(read, stored, transcript.format)
+                recent = recent_use(read, stored, transcript.format)
         except Exception:  # damaged samples, and files that are no sessions
             continue
         if recent is not None:
-            assert recent == last_activity(transcript, stored), path
+            assert recent == last_use(transcript, stored), path
             compared += 1
     assert compared > 100
 
@@ -316,3 +316,15 @@ def test_a_database_of_ours_is_listed_by_last_messages_too(tmp_path, known):
         assert [row.title for row in library.list(deep=True)] == ["talk 5", "talk 3", "talk 1"]
         assert library.latest().key == library.list(deep=True)[0].key
         assert library.list(deep=True)[0].active_ms < START + 6 * DAY
+
+
+def test_a_fork_of_an_old_session_was_used_when_it_was_made(place):
+    library = fill(place, 3)
+    with library.open(library.list()[-1]) as oldest:
+        oldest._clock = clock(30)
+        fork = oldest.fork()
+        fork.close()
+
+    assert library.list(deep=True)[0].key == library.latest().key == fork.key
+    assert library.list(deep=True)[-1].key == oldest.key
+    assert library.list(deep=True)[0].active_ms >= START + 30 * DAY

@@ -21,7 +21,7 @@ from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect_in as detect
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import Listed, Read, Store, StoredLog, unpacked_for_listing
-from branchline.stores.activity import last_activity
+from branchline.stores.activity import last_activity, last_use
 from branchline.stores.protocol import SizedContent, id_in_key
 from branchline.views.session_row import SessionRow
 
@@ -235,6 +235,7 @@ def _look_unpacked(
         row = msgspec.structs.replace(
             row,
             last_activity_ms=None,
+            used_ms=None,
             messages=None,
             prompts=None,
             branches=None,
@@ -272,6 +273,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         draft=draft,
         title=transcript.title,
         last_activity_ms=last_activity(transcript, stored),
+        used_ms=last_use(transcript, stored),
         messages=_count(tree, path, on_path),
         prompts=on_path.count("user"),
         branches=count_branches(tree),

@@ -21,7 +21,7 @@ from branchline.library.row_reader import ReadLog, header_row, shallow_row
 from branchline.log import Durability
 from branchline.plugins.formats import format_named
 from branchline.stores import FileState, Read, SkippedFile, Store, StoredLog
-from branchline.stores.activity import recent_activity
+from branchline.stores.activity import recent_use
 from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
@@ -225,9 +225,9 @@ def dated_row(
     format_ = format_named(row.format)
     if not format_.traits.leaves_stubs:
         with contextlib.suppress(Exception), snapshot() as read:  # reading it completely reports the problem
-            active_ms = recent_activity(read, stored, format_)
-            if active_ms is not None:
-                return msgspec.structs.replace(row, last_activity_ms=active_ms)
+            used_ms = recent_use(read, stored, format_)
+            if used_ms is not None:
+                return msgspec.structs.replace(row, used_ms=used_ms)
     return scanner.deep_row(file)
 
 

@@ -24,7 +24,7 @@ from branchline.stores import (
     is_address,
     shared_store,
 )
-from branchline.stores.activity import by_activity, latest_possible, recent_activity
+from branchline.stores.activity import by_activity, latest_possible, recent_use
 
 __all__ = [
     "NATIVE",
@@ -179,7 +179,7 @@ def newest_first(
         try:
             with store.snapshot(stored.key) as read:
                 seen = peek(read, stored.path or stored.key)
-                active_ms = None if by_file else recent_activity(read, stored, seen.format)
+                active_ms = None if by_file else recent_use(read, stored, seen.format)
         except (OSError, BranchlineError):
             return None  # deleted or unreadable meanwhile
         if seen.header is None or (name is not None and seen.format is not wanted):

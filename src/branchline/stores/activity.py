@@ -1,9 +1,9 @@
 """When a session was last used: the one time that lists sort by and show.
 
-It is the time of the last message of user or model, which a copy, a restored backup and a change of title
-leave alone; without one, the time in the header, and without that, the time of the file. Nothing is written
-into a file after its last change, so a later time is that of a wrong clock: the time of the file counts then,
-and no time counts that is still to come.
+It is the time of the last message of user or model, or that at which the session was made, if that is later:
+a copy, a restored backup and a change of title leave both alone. Without either it is the time of the file.
+Nothing is written into a file after its last change, so a later time is that of a wrong clock: the time of
+the file counts then, and no time counts that is still to come.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from branchline.stores.protocol import Read, StoredLog
 if TYPE_CHECKING:
     from branchline.formats import EntryLog
 
-__all__ = ["by_activity", "last_activity", "latest_possible", "recent_activity"]
+__all__ = ["by_activity", "last_activity", "last_use", "latest_possible", "recent_use"]
 
 _TAIL = 1 << 13
 """Bytes at the end of a log that are read for its last message; more if it is not among them."""
@@ -37,21 +37,30 @@ _T = TypeVar("_T")
 
 
 def last_activity(transcript: EntryLog, stored: StoredLog) -> int:
-    """Return when a session that was read completely was last used, in Unix milliseconds.
+    """Return the time of the last message of a session that was read completely, in Unix milliseconds.
 
-    Operator lists its sessions by the time of their files, and so does branchline.
+    Without one it is the time in the header, and without that the time of the file. Operator lists its
+    sessions by the time of their files, and so does branchline.
     """
     if transcript.format.traits.dated_by_file:
         return round(stored.modified * 1000)
     told = _last_message(transcript)
-    header = transcript.reading.header
-    if told is None and header is not None:
-        told = milliseconds(header.timestamp)
-    return _believed(told, stored)
+    return _believed(_made(transcript) if told is None else told, stored)
 
 
-def recent_activity(read: Read, stored: StoredLog, format_: Format) -> int | None:
-    """Return what :func:`last_activity` would, from the last lines of a log; None if they do not tell.
+def last_use(transcript: EntryLog, stored: StoredLog) -> int:
+    """Return when a session was last used: its last activity, or when it was made, if that is later.
+
+    A fork begins with old messages.
+    """
+    active_ms, made_ms = last_activity(transcript, stored), _made(transcript)
+    if transcript.format.traits.dated_by_file or made_ms is None or not _is_believed(made_ms, stored):
+        return active_ms
+    return max(active_ms, made_ms)
+
+
+def recent_use(read: Read, stored: StoredLog, format_: Format) -> int | None:
+    """Return what :func:`last_use` would, from the last lines of a log; None if they do not tell.
 
     Those of compressed files, documents and databases do not. Only if the times of a log are not in order can
     the answer be another one, which is earlier.
@@ -69,9 +78,9 @@ def recent_activity(read: Read, stored: StoredLog, format_: Format) -> int | Non
         lines = head + tail[tail.find(b"\n") + 1 :]
         transcript = EntryLog(format_, _reader(lines), name)
         if _has_message(transcript, len(head)) or length > _LONGEST_TAIL:
-            return _believed(_last_message(transcript), stored)
+            return last_use(transcript, stored)
         length *= 4
-    return last_activity(EntryLog(format_, read, name), stored)
+    return last_use(EntryLog(format_, read, name), stored)
 
 
 def by_activity(
@@ -143,10 +152,18 @@ def _last_message(transcript: EntryLog) -> int | None:
     return max(filter(None, map(milliseconds, times)), default=None)
 
 
+def _made(transcript: EntryLog) -> int | None:
+    header = transcript.reading.header
+    return None if header is None else milliseconds(header.timestamp)
+
+
 def _believed(told: int | None, stored: StoredLog) -> int:
     """Return the time that a session tells, or that of its file if no clock can have been right."""
-    modified_ms, now_ms = round(stored.modified * 1000), round(time.time() * 1000)
-    latest = min(stored.changed_ms, now_ms)
-    if told is not None and 0 < told <= latest + _SKEW_MS:
+    if told is not None and _is_believed(told, stored):
         return told
-    return modified_ms if modified_ms <= now_ms else latest
+    modified_ms, now_ms = round(stored.modified * 1000), round(time.time() * 1000)
+    return modified_ms if modified_ms <= now_ms else min(stored.changed_ms, now_ms)
+
+
+def _is_believed(told: int, stored: StoredLog) -> bool:
+    return 0 < told <= min(stored.changed_ms, round(time.time() * 1000)) + _SKEW_MS

@@ -61,6 +61,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     A time after the last change of the file is that of a wrong clock: ``modified_ms`` counts then, and no
     time that is still to come. Operator's sessions have ``modified_ms``.
     """
+    used_ms: int | None = None
+    """When it was used last: the last activity, or the time at which it was made, if that is later."""
     messages: int | None = None
     """The number of messages of user, model and tools on the active path."""
     total_messages: int | None = None
@@ -96,8 +98,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def active_ms(self) -> int:
-        """The time that lists sort by and show: the last activity, or that of the file if it was not read."""
-        return self.modified_ms if self.last_activity_ms is None else self.last_activity_ms
+        """The time that lists sort by and show: the last use, or that of the file if it was not read."""
+        return self.modified_ms if self.used_ms is None else self.used_ms
 
 
 class ListItem(msgspec.Struct, frozen=True):
