@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -67,7 +68,9 @@ def test_ls_shows_the_sessions_of_all_programs_with_a_column_for_the_program(few
             f"{'ours' + str(len(few.cwd)):<8}    1d      2  branchline   Why is the sky blue?",
         ]
     )
-    assert [line.split()[3] for line in result.stdout.splitlines()] == list(PROGRAMS)
+    listed = json.loads(run("ls", "--json").stdout)["sessions"]
+    assert [line.split()[3] for line in result.stdout.splitlines()] == [row["agent"] for row in listed]
+    assert [row["used_ms"] for row in listed] == sorted((row["used_ms"] for row in listed), reverse=True)
     assert result.stderr == "13 seen, 9 listed, 4 of other directories\n"
 
 
@@ -194,10 +197,12 @@ def test_a_name_that_fits_several_programs_is_told_with_them(home, run) -> None:
     assert "(zot)" in told
 
 
-def test_at_last_is_our_own_newest_session_or_else_of_any_program(few, data) -> None:
-    assert data("inspect", "@last")["id"] == f"ours{len(few.cwd)}"
-    few.of("branchline").unlink()
-    assert data("inspect", "@last")["format"] == "pi"
+def test_at_last_is_the_first_session_of_the_list_of_any_program(few, data) -> None:
+    newest = data("ls")["sessions"][0]
+
+    assert data("inspect", "@last")["id"] == newest["id"]
+    few.of(newest["agent"]).unlink()
+    assert data("inspect", "@last")["id"] == data("ls")["sessions"][0]["id"] != newest["id"]
     assert data("inspect", "@last:zot")["format"] == "zot"
 
 

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.library import text_index
+from branchline.views.hits import Hits
 from cli.conftest import Run, entry_line
+
+NO_TIME = {**(SessionLibrary.search.__kwdefaults__ or {}), "budget": 0.0}
+"""The options of a search that has no time to read files."""
 
 KEYS = {
     "session",
@@ -66,8 +70,78 @@ def test_nothing_found_is_an_empty_list_and_a_sentence(data, run: Run, talk: str
     found = data("search", "nowhere")
 
     assert found["hits"] == []
-    assert found["notes"] == ["no matches"]
-    assert "no matches" in run("search", "nowhere").stderr
+    assert found["notes"] == ["no matches in 1 session"]
+    assert (found["searched"], found["sessions"], found["parts_searched"]) == (1, 1, 1)
+    assert found["complete"] is True
+    assert run("search", "nowhere").stderr == "no matches in 1 session\n"
+
+
+def test_a_search_for_parts_of_words_that_is_cut_short_does_not_hide_what_the_index_answered(
+    data, run: Run, talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SessionLibrary.search, "__kwdefaults__", NO_TIME)
+    run("index")
+
+    found = data("search", '"nowhere at all"')
+    done = run("search", '"nowhere at all"')
+
+    assert (found["searched"], found["parts_searched"], found["complete"]) == (1, 0, True)
+    assert done.stderr == "no matches in 1 session\nparts of words were looked for in 0 of 1 session\n"
+    with_hit = run("search", "start")
+    assert "1 session searched" in with_hit.stderr
+    assert "parts of words" not in with_hit.stderr
+
+
+@pytest.mark.parametrize("query", ["nowhere", "re:now.ere"])
+def test_a_search_that_was_cut_short_begins_with_what_it_read_and_has_an_exit_code(
+    data, run: Run, talk: str, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    import branchline.cli.commands.search as command
+    import branchline.library.search as searching
+
+    monkeypatch.setattr(SessionLibrary.search, "__kwdefaults__", NO_TIME)
+    monkeypatch.setattr(searching, "_AT_ONCE", 0)
+    monkeypatch.setattr(command, "_index_behind", lambda: True)
+
+    done = run("search", query, code=3)
+    found = data("search", query, code=3)
+
+    first, second, third = done.stderr.splitlines()
+    assert first == "only 0 of 1 session searched, no matches in these"
+    assert second == "the search ended after 0 s: 0 of 1 sessions that are not indexed were read"
+    assert third.startswith("1 session not indexed yet; they are being indexed in the background")
+    assert (found["complete"], found["searched"], found["sessions"]) == (False, 0, 1)
+    assert found["notes"] == [first, second]
+
+
+def test_a_search_that_was_cut_short_after_a_hit_is_a_success(
+    run: Run, talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import branchline.cli.commands.search as command
+
+    hits = Hits([], sessions=9, searched=4, is_complete=False)
+    assert hits.coverage == "only 4 of 9 sessions searched, no matches in these"
+    monkeypatch.setattr(SessionLibrary.search, "__kwdefaults__", NO_TIME)
+    assert command.INCOMPLETE == 3
+    run("index")
+
+    assert run("search", "start").exit_code == 0
+
+
+def test_the_status_of_the_index_says_that_a_process_updates_it(data, run: Run, talk: str) -> None:
+    import fcntl
+
+    from branchline.places import cache_directory
+
+    run("index")
+    assert data("index", "--status")["running"] is False
+    with open(os.path.join(cache_directory(), "index.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert data("index", "--status")["running"] is True
+        run("new", "--plain", "--title", "more")
+        run("append", "@last", "a message that is not indexed")
+        assert run("index", "--background").stdout == ""
+        assert "being indexed in the background" in run("index", "--status").stdout
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
+from branchline.cli.commands import ls
 from library.test_statistics import claude_answer
 
 
@@ -113,3 +117,23 @@ def test_an_unknown_cost_is_null_in_json_and_empty_in_csv(run, data, world):
     assert [result["total"]["cost"], result["groups"][0]["figures"]["cost"]] == [None, None]
     assert result["by"]["day"][0]["figures"]["unpriced"] == 200_000
     assert dict(zip(head.split(","), row.split(","), strict=True))["cost"] == ""
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_reading_and_adding_up_are_shown_on_a_terminal_and_nothing_of_it_stays(monkeypatch) -> None:
+    monkeypatch.setattr(ls, "_PATIENCE", -1.0)
+    assert ls.reading_progress() is None  # stderr is a pipe here
+    shown = _Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+
+    tell = ls.reading_progress(then="adding up …")
+    assert tell is not None
+    for done in (1, 2_000):
+        tell(done, 2_000)
+    ls.clear_progress()
+
+    assert shown.getvalue() == ("\rreading 1 of 2,000\rreading 2,000 of 2,000\r\x1b[Kadding up …\r\x1b[K")

@@ -68,7 +68,7 @@ def test_forks_stand_below_their_parents_the_latest_change_first(place):
     assert [item.parent for item in forest] == [None, first.key, quiet.key, first.key, None]
     assert [item.children for item in forest] == [2, 1, 0, 0, 0]
     assert [item.last for item in forest] == [False, False, True, True, True]
-    assert forest[0].active_ms == forest[2].active_ms == forest[2].row.modified_ms
+    assert forest[0].active_ms == forest[2].active_ms == forest[2].row.active_ms
     assert [item.row.key for item in forest.children(first.key)] == [quiet.key, busy.key]
     assert [item.row.key for item in forest.roots] == [first.key, other.key]
     assert late.key == forest[2].row.key

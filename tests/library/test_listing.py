@@ -161,15 +161,15 @@ def test_without_messages_the_last_activity_is_the_time_in_the_header_and_withou
     assert rows == {"dated": START, "undated": START + 9 * DAY}
 
 
-def test_deep_rows_have_the_order_of_shallow_ones_that_of_the_times_of_the_files(place):
+def test_deep_rows_are_in_the_order_of_their_last_messages_and_shallow_ones_in_that_of_their_files(place):
     library = fill(place, 3)
     for number, row in enumerate(library.list()):
         age(row.path, number)
 
     deep, shallow = library.list(deep=True), library.list()
 
-    assert [row.first_prompt for row in deep] == ["question 0", "question 1", "question 2"]
-    assert [row.key for row in deep] == [row.key for row in shallow]
+    assert [row.first_prompt for row in deep] == ["question 2", "question 1", "question 0"]
+    assert [row.key for row in shallow] == [row.key for row in reversed(deep)]
 
 
 def test_the_first_prompt_of_a_fork_is_the_first_after_the_fork_point(place):

@@ -368,6 +368,51 @@ def test_a_search_without_time_says_what_it_left_out(library: SessionLibrary) ->
 
     assert hits.at_least
     assert "0 of 2 sessions were read" in hits.notes[0]
+    assert (hits.is_complete, hits.searched, hits.parts_searched) == (False, 0, None)
+    assert hits.coverage == "only 0 of 2 sessions searched, no matches in these"
+
+
+def test_the_progress_of_the_index_ends_when_everything_is_written(library: SessionLibrary) -> None:
+    told: list[tuple[int, int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        with Catalog.open() as catalog:
+            told.append((done, total, catalog.status().indexed))
+
+    library.update_index(progress=progress)
+
+    assert told[-1] == (2, 2, 2)
+    assert [done for done, _total, _indexed in told] == [1, 2]
+
+
+def test_the_answer_of_the_index_stays_when_there_is_no_time_to_look_for_parts_of_words(
+    library: SessionLibrary,
+) -> None:
+    library.update_index()
+
+    hits = library.search('"no such phrase"', budget=0.0)
+
+    assert (hits.is_complete, hits.searched, hits.parts_searched) == (True, 2, 0)
+    assert hits.coverage == "no matches in 2 sessions"
+    assert hits.remarks == ("parts of words were looked for in 0 of 2 sessions",)
+    assert library.search('"no such phrase"').remarks == ()
+
+
+def test_a_pattern_is_looked_for_in_indexed_sessions_also_where_others_have_hits(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with talk(place, 0, "an indexed zeppelin"):
+        pass
+    library = SessionLibrary(place)
+    library.update_index()
+    monkeypatch.setattr(branchline.library.search, "_AT_ONCE", 0)
+    with talk(place, 1, "a new zeppelin"):
+        pass
+
+    hits = library.search("re:an? (new|indexed) zep+elin")
+
+    assert len({hit.row.key for hit in hits}) == 2
+    assert (hits.searched, hits.sessions, hits.is_complete) == (2, 2, True)
 
 
 def test_a_pattern_that_never_ends_is_stopped_and_that_is_said(

@@ -18,9 +18,8 @@ def talk(directory: Path, *texts: str, format: str = "branchline", seed: int = 0
     """A session of questions and answers in turn; each seed is a day later."""
     name = None if format == "branchline" else format
     cwd = options.pop("cwd", CWD)
-    session = Session.create(
-        cwd, directory=directory, format=name, clock=clock(seed, START + seed * 86_400_000), **options
-    )
+    options = {"clock": clock(seed, START + seed * 86_400_000), **options}
+    session = Session.create(cwd, directory=directory, format=name, **options)
     for number, text in enumerate(texts or ("question", "answer")):
         session.append_message(assistant(text) if number % 2 else user(text))
     return session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from branchline import EntryNotFound, InvalidId, Session, SessionLibrary, places
 from branchline.cli.app import cli
 from parity.kit import FORMATS, aged, files, talk, texts
-from session.kit import assistant, user
+from session.kit import assistant, clock, user
 
 
 def run(*words: str) -> str:
@@ -360,30 +361,34 @@ def test_where_nothing_is_listed_the_answer_says_what_was_passed_over_and_why(tm
 @pytest.mark.parity("IND-18")
 def test_every_list_and_every_newest_have_one_order(world):
     place = Path(places.session_directory())
-    sessions = [talk(place, f"talk {number}", "yes", seed=number, cwd=world) for number in range(3)]
-    zot = talk(Path(Session.create(format="zot").store.directory), "zot", "yes", format="zot", cwd=world)
-    for session, days in zip([*sessions, zot], (3, 1, 2, 4), strict=True):
-        session.close()
-        aged(session.file, days)
+    days = [round(time.time() * 1000) - number * 86_400_000 for number in (4, 2, 3, 5)]
+    folders = [place, place, place, Path(Session.create(format="zot").store.directory)]
+    sessions = []
+    for number, (folder, start) in enumerate(zip(folders, days, strict=True)):
+        options = {"format": "zot"} if folder != place else {}
+        with talk(folder, f"talk {number}", "yes", cwd=world, clock=clock(number, start), **options) as made:
+            sessions.append(made)
+        aged(made.file, number)
     with SessionLibrary(place).open(sessions[0].key) as oldest:
-        oldest.append_label(oldest.leaf, "x")  # only now changed
-    order = [sessions[0].id, sessions[1].id, sessions[2].id, zot.id]
+        oldest.append_label(oldest.leaf, "x")  # its file is now the last that changed
+    order = [sessions[number].id for number in (1, 2, 0, 3)]
 
     here = SessionLibrary.everywhere(world)
 
-    assert [row.id for row in here.list()] == [row.id for row in here.list(deep=True)] == order
-    assert [row.id for row in SessionLibrary(place).list()] == order[:3]
-    assert [row["id"] for row in json.loads(run("ls", "--json"))["sessions"]] == order
-    assert [row["id"] for row in json.loads(run("ls", "--shallow", "--json"))["sessions"]] == order
-    assert [row["id"] for row in json.loads(run("browse", "--search", "", "--json"))["sessions"]] == order
-    assert here.latest().id == json.loads(run("inspect", "@last", "--json"))["id"] == order[0]
-    assert Session.continue_recent(world).id == order[0]
-    aged(sessions[0].file, 9)
-    os.utime(zot.file)
+    for _without_and_with_an_index in range(2):
+        assert [row.id for row in here.list(deep=True)] == order
+        assert [row["id"] for row in json.loads(run("ls", "--json"))["sessions"]] == order
+        assert [row["id"] for row in json.loads(run("browse", "--search", "", "--json"))["sessions"]] == order
+        assert here.latest().id == json.loads(run("inspect", "@last", "--json"))["id"] == order[0]
+        assert Session.continue_recent(world).id == order[0]
+        here.update_index()
+    assert here.list()[0].id == sessions[0].id  # the shallow list has the times of the files
+    with Session.open(sessions[3].file) as zot:
+        zot.append_messages([user("again"), assistant("yes")])
     assert json.loads(run("inspect", "@last", "--json"))["id"] == zot.id
     done = CliRunner().invoke(cli, ["chat", "--continue", "--model", "offline:echo"], input="hello\n")
     assert done.exit_code == 0, done.output
-    assert texts(Session.open(zot.file))[2] == "hello"
+    assert texts(Session.open(zot.file))[4] == "hello"
 
 
 @pytest.mark.parity("IND-19")

@@ -125,6 +125,20 @@ def test_continue_recent_opens_the_newest_session_and_makes_one_where_there_is_n
         assert found.id == older.id
 
 
+def test_continue_recent_opens_the_session_that_was_used_last_whatever_file_changed_last(place):
+    then = 1_767_225_600_000
+    used = talked(place, 2, clock=clock(seed=20, start=then + 86_400_000))
+    copied = talked(place, 1, clock=clock(seed=10, start=then))
+    os.utime(used.file, (1_000_000, 1_000_000))
+
+    with Session.continue_recent(CWD, directory=place) as found:
+        assert found.id == used.id
+    with Session.continue_recent(CWD, directory=place, by="file") as found:
+        assert found.id == copied.id
+    with pytest.raises(ValueError, match='by is "activity" or "file"'):
+        Session.continue_recent(CWD, directory=place, by="size")
+
+
 def test_continue_recent_passes_over_other_projects_drafts_and_what_is_no_session(place):
     mine = talked(place, 1)
     other = Session.create("/home/u/other", directory=place, clock=clock(seed=10))

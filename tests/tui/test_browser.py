@@ -208,6 +208,23 @@ def test_an_answer_to_words_that_are_no_longer_searched_for_is_dropped(sessions:
     drive(app, told)
 
 
+def test_a_search_that_lacked_sessions_is_repeated_when_they_are_in_the_index(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "=zzzqq")
+        cut = Hits(sessions=6, searched=2, unindexed=4, is_complete=False)
+        app.browser.state.take_hits(cut)
+        app.browser.show_everything()
+        await pilot.pause()
+        assert "only 2 of 6 sessions searched, no matches in these" in screen(app)
+        assert "4 sessions not indexed yet" in screen(app)
+        app.browser.count_costs()
+        await settle(pilot)
+        assert "no matches in 5 sessions" in screen(app)  # the sixth cannot be read
+        assert "not indexed yet" not in screen(app)
+
+    drive(app_on(sessions), told)
+
+
 def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(sessions: Path) -> None:
     library = SessionLibrary(sessions)
 
@@ -302,7 +319,7 @@ def test_forks_stand_below_their_parent_when_sorted_by_threads_and_never_look_li
 
 def test_the_other_scope_is_read_when_first_chosen(sessions: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    talk(other, 3, "Something elsewhere", cwd="/home/u/other").close()
+    talk(other, 30, "Something elsewhere", cwd="/home/u/other").close()
     shutil.copytree(sessions, other, dirs_exist_ok=True)
     app = app_on(sessions)
     app.source._libraries["all"] = SessionLibrary(other)  # type: ignore[attr-defined]

@@ -109,7 +109,7 @@ def _found(name: str, *, ours: bool) -> SessionRow | None:
 
 
 def _latest(directory: str | None, agent: str) -> SessionRow:
-    """The most recently changed session."""
+    """The session that was used last."""
     from branchline.library import SessionLibrary  # noqa: PLC0415
 
     if directory is not None:

@@ -150,9 +150,11 @@ class Catalog:
             return {row[0]: FileState(*row) for row in self.connection.execute(query, values)}
 
     def latest(self) -> Iterator[FileRecord]:
-        """Yield the records of all files, last changed first; they may have changed since."""
+        """Yield the records of files, last used first; they may have changed since."""
         with self.guarded():
-            rows = self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC")
+            rows = self.connection.execute(
+                "SELECT record FROM file WHERE active_ms IS NOT NULL ORDER BY active_ms DESC"
+            )
             while some := rows.fetchmany(_PAGE_OF_ROWS):
                 yield from [decode_record(record) for (record,) in some]
 
@@ -161,6 +163,12 @@ class Catalog:
         query = f"SELECT id, record FROM file WHERE id IN ({','.join(map(str, numbers))})"
         with self.guarded():
             return {number: decode_record(record) for number, record in self.connection.execute(query)}
+
+    def activity(self) -> dict[int, int]:
+        """Return when the sessions in the files were last used, in Unix milliseconds, by number."""
+        with self.guarded():
+            rows = self.connection.execute("SELECT id, active_ms FROM file WHERE active_ms IS NOT NULL")
+            return dict(rows.fetchall())
 
     def count(self) -> int:
         """Return the number of known files."""
@@ -621,7 +629,7 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
         "first_prompt": _clean(row.first_prompt),
         "model": _clean("/".join(filter(None, (row.provider, row.model))) or None),
         "created_ms": None if row.created is None else milliseconds(row.created),
-        "active_ms": row.modified_ms if row.last_activity_ms is None else row.last_activity_ms,
+        "active_ms": row.active_ms if update.record.deep else None,
         "messages": row.messages,
         "is_subagent": update.record.starter is not None,
     }

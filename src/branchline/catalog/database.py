@@ -60,7 +60,7 @@ CREATE TABLE file (
     record BLOB NOT NULL
 );
 CREATE INDEX file_inode ON file (inode, device);
-CREATE INDEX file_modified ON file (modified_ns);
+CREATE INDEX file_active ON file (active_ms) WHERE active_ms IS NOT NULL;
 CREATE INDEX file_settled ON file (path, settled, indexed, consumed) WHERE settled IS NOT NULL;
 CREATE INDEX file_subagent ON file (id) WHERE is_subagent;
 CREATE INDEX file_title ON file (title_folded, active_ms, leaf, title) WHERE title_folded IS NOT NULL;

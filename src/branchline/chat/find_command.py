@@ -25,10 +25,15 @@ async def find(chat: Chat, words: str) -> None:
             "what are you looking for? Write /find WORDS; agent:codex, after:7d and others narrow it"
         )
     hits = chat.services.search(words)
-    for note in hits.notes:
-        chat.front.notice(note)
     if not hits:
-        chat.front.notice(f"no matches in {count(hits.searched, 'session')}")
+        chat.front.notice(hits.coverage)
+    for note in hits.remarks:
+        chat.front.notice(note)
+    if hits.unindexed:
+        chat.front.notice(
+            f"{count(hits.unindexed, 'session')} not indexed yet; that happens in the background"
+        )
+    if not hits:
         return
     chosen = await chat.front.pick(_picker(hits))
     if chosen is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from branchline.actions.index import index_behind
 from branchline.actions.names import resolve_entry, resolve_path
 from branchline.errors import InvalidArgument, SessionNotFound
 from branchline.library import SessionLibrary, SessionRow
@@ -13,6 +14,7 @@ from branchline.session import Session
 from branchline.settings import Settings
 from branchline.views.forest import ForestRow
 from branchline.views.hits import Hits
+from branchline.views.session_row import latest_first
 
 __all__ = ["Services"]
 
@@ -31,6 +33,8 @@ class Services:
     ) -> None:
         self.cwd = cwd
         self.settings = settings
+        self._behind: list[object] = []
+        """Processes in the background, which outlive the chat."""
         self.models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
 
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
@@ -41,7 +45,7 @@ class Services:
         found = SessionLibrary.everywhere(None if everywhere else self.cwd).list(deep=True, limit=_LISTED)
         rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
-        return sorted(rows, key=lambda row: -row.modified_ms)
+        return sorted(rows, key=latest_first)
 
     def forest(self) -> Sequence[ForestRow]:
         """Return the sessions of this working directory as a forest of forks."""
@@ -61,8 +65,11 @@ class Services:
             raise SessionNotFound(str(problem)) from None
 
     def search(self, words: str, /) -> Hits:
-        """Search the entries of all sessions, best match first."""
-        return SessionLibrary.everywhere(None, subagents=True).search(words, limit=_FOUND)
+        """Search the entries of all sessions, best match first; the index is updated in the background."""
+        hits = SessionLibrary.everywhere(None, subagents=True).search(words, limit=_FOUND)
+        if hits.unindexed and not self._behind:
+            self._behind.append(index_behind())
+        return hits
 
     def entry(self, session: Session, name: str, /) -> str:
         """Return the id of an entry by id, id prefix, label, ``@leaf`` or ``~2``."""

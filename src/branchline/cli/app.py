@@ -294,7 +294,7 @@ def _system_words(problem: OSError) -> str:
     a label, the name of a branch, or @leaf; ~2 after it is two entries above (@leaf~2).""",
     epilog="""
     branchline                         browse the sessions of this directory
-    branchline tree @last              all branches of the most recently changed session
+    branchline tree @last              all branches of the session used last
     branchline --demo ls               list the demo sessions that come with branchline
     branchline show --help             everything about a command
     """,

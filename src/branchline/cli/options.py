@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_CODES",
+    "INCOMPLETE",
     "SETTINGS",
     "TEXT",
     "HelpPage",
@@ -48,10 +49,13 @@ class _Text(StringParamType):
 
 TEXT = _Text()
 
+INCOMPLETE = 3
+"""The exit code of a search that found nothing and was cut short."""
 EXIT_CODES: Mapping[str, str] = {
     "0": "done",
     "1": "failure: a file or session is missing, invalid or damaged, or an I/O error",
     "2": "usage error",
+    "3": "a search found nothing before its time was up",
     "130": "interrupted",
     "141": "the reader of the output has closed the pipe",
 }
@@ -109,7 +113,9 @@ class HelpPage:
                 for line in inspect.cleandoc(self.epilog).splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
         with formatter.section("Exit codes"):
-            formatter.write_dl(list(EXIT_CODES.items()))
+            formatter.write_dl(
+                [(code, text) for code, text in EXIT_CODES.items() if code != "3" or self.name == "search"]
+            )
         names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _FIRST_STEPS)
         related = ", ".join(f"branchline {name}" for name in names.split(", "))
         with formatter.section("See also"):

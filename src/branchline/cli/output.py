@@ -34,19 +34,22 @@ def paint(role: StyleRole, text: str) -> Span:
     return Span(text, role)
 
 
-_held: list[str] | None = None
+_held: list[tuple[str, bool]] | None = None
 """Remarks held back while a pager has the screen."""
 
 
-def remark(text: str) -> None:
-    """Print a remark for the user on stderr, separate from the result."""
+def remark(text: str, *, dim: bool = False) -> None:
+    """Print a remark for the user on stderr, separate from the result; ``dim`` where stderr has colours."""
     if _held is not None:
-        _held.append(text)
+        _held.append((text, dim))
         return
+    text = safe(text)
+    if dim and sys.stderr.isatty() and _colors_welcome():
+        text = f"\x1b[2m{text}\x1b[0m"
     with contextlib.suppress(OSError, ValueError):  # stdout may be closed while stderr works
         sys.stdout.flush()
     with contextlib.suppress(OSError, ValueError):  # stderr may be closed: the exit code remains
-        sys.stderr.write(safe(text) + "\n")
+        sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
 
@@ -179,8 +182,8 @@ class Output:
             self._pager.close()
         finally:
             self._pager, held, _held = None, _held, None
-            for text in held or ():
-                remark(text)
+            for text, dim in held or ():
+                remark(text, dim=dim)
 
     def _marked(self, text: str, role: StyleRole, words: Sequence[str]) -> str:
         if not words or not self.colored:

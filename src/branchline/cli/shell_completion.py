@@ -63,7 +63,7 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
         yield CompletionItem(typed, type="file")
         return
     if "@last".startswith(typed):
-        yield CompletionItem("@last", help="the most recently changed session")
+        yield CompletionItem("@last", help="the session that was used last")
     end = time.monotonic() + _LONGEST
     by_id: dict[str, Look] = {}
     others: list[Look] = []

@@ -41,7 +41,7 @@ class ManagerFacade(SessionFacade):
     @classmethod
     def continue_recent(cls, cwd: _Path, session_dir: _Path | None = None) -> Self:
         """Open the most recently changed session of a project, or create one."""
-        return cls(Session.continue_recent(cwd, directory=session_dir, format=cls._format))
+        return cls(Session.continue_recent(cwd, directory=session_dir, format=cls._format, by="file"))
 
     @classmethod
     def in_memory(cls, cwd: _Path | None = None) -> Self:

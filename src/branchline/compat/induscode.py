@@ -164,7 +164,8 @@ class SessionLibrary:
 
     async def list(self, deep: bool = False) -> builtins.list[SavedSession]:  # noqa: FBT001, FBT002
         """List the sessions, most recently changed first; ``deep`` reads each for its count and preview."""
-        rows = await asyncio.to_thread(self._library.list, deep)
+        listing = await asyncio.to_thread(self._library.list, deep)
+        rows = sorted(listing, key=lambda row: (-row.modified_ms, row.key))
         return [_saved(row) for row in rows if row.path is not None and row.path.endswith(NDJSON)]
 
     async def open(self, id: str) -> TranscriptStore | None:  # noqa: A002

@@ -104,7 +104,10 @@ def list(directory: _Path) -> builtins.list[Summary]:  # noqa: A001
             messages=row.messages or 0,
             parent_id=row.parent_session or "",
         )
-        for row in library.SessionLibrary(directory).list(deep=True).readable
+        for row in sorted(
+            library.SessionLibrary(directory).list(deep=True).readable,
+            key=lambda row: (-row.modified_ms, row.key),
+        )
     ]
 
 

@@ -534,6 +534,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent deletes sessions without a message in its directory."""
     leaves_stubs: bool = False
     """Whether the agent leaves files without messages under the id of another session."""
+    dated_by_file: bool = False
+    """Whether the agent lists its sessions by the time of their files, not by that of their last message."""
     lists_last_prompt: bool = False
     """Whether the agent lists the last prompt of a session without a title, not the first."""
     title_in_header: bool = False

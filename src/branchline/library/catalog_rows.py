@@ -34,6 +34,7 @@ from branchline.catalog.record import shape_hash, tail_hash
 from branchline.formats import EntryLog
 from branchline.library.scanner import Scanner, SeenFile
 from branchline.stores import FileStamp, SkippedFile, StoredLog
+from branchline.stores.activity import by_activity, latest_possible
 from branchline.views.session_row import SessionRow
 
 __all__ = ["CatalogRows", "OpenCatalog", "file_update", "text_updates"]
@@ -45,6 +46,7 @@ _PART, _MOST_DOCUMENTS = 8 << 20, 20_000
 """Bytes of a file, and documents, that are indexed at once: a larger file takes several transactions."""
 _BYTES_PER_SECOND = 100_000_000
 """About what is read in a second for rows, on a busy machine."""
+_SHORT = 1 << 15  # bytes that are read as quickly as the last lines
 _RECENT_NS = 3_600_000_000_000
 
 
@@ -72,6 +74,9 @@ class CatalogRows:
         self._known: dict[str, CatalogFile] = {}
         self._records: dict[int, FileRecord] = {}
         self._checked_ns = time.time_ns()
+        self._activity: dict[int, int] = {}
+        self._dated: dict[int, SessionRow | SkippedFile] = {}
+        self._together = _RECORDS
         self.problem: CatalogUnavailable | None = None
         """Why the catalog was not used."""
         try:
@@ -87,7 +92,48 @@ class CatalogRows:
         self.files = list(zip(numbers, files, strict=True))
         """Each with the number of its record in the catalog; 0 where that is not to be used."""
         self.hidden = hidden
-        self._unchanged = (number for number in numbers if number)
+        self._unchanged = iter([number for number in numbers if number])
+
+    def by_activity(self, count: int, *, keeps: bool = True) -> Iterator[tuple[int, Any]]:
+        """Yield the files, those of the sessions that were used last first, of which ``count`` are wanted.
+
+        Files that the catalog does not know are dated by their last lines, if they may be among them. Where
+        rows are wanted, short ones are read completely instead, so that the catalog knows them next time.
+        """
+        if self.problem is None and any(number for number, _file in self.files):
+            try:
+                with self._open() as catalog:
+                    self._activity = catalog.activity()
+            except CatalogUnavailable as problem:
+                self.problem = problem
+        known = self._activity
+        numbers = [number for number, _file in self.files if number in known]
+        self._unchanged = iter(sorted(numbers, key=lambda number: -known[number]))
+        self._together = max(1, min(count, _RECORDS))
+
+        def limit(item: tuple[int, Any]) -> int:
+            number, file = item
+            found = known.get(number)
+            return latest_possible(self._scanner.stored_log(file)) if found is None else found
+
+        def find(item: tuple[int, Any]) -> int | None:
+            number, file = item
+            if (found := known.get(number)) is not None:
+                return found
+            if keeps and self._scanner.stored_log(file).size <= _SHORT:
+                row = self(item)
+            else:
+                row = self._dated[id(item)] = self._scanner.dated_row(file)
+            return row.active_ms if isinstance(row, SessionRow) else None
+
+        return by_activity(
+            self.files, limit=limit, find=find, key=lambda item: self._scanner.stored_log(item[1]).key
+        )
+
+    def dated(self, item: tuple[int, Any]) -> SessionRow | SkippedFile:
+        """Return the row of a file that :meth:`by_activity` yielded, as far as it was read for that."""
+        row = self._dated.get(id(item))
+        return self(item) if row is None else row
 
     def __call__(self, item: tuple[int, Any]) -> SessionRow | SkippedFile:
         number, file = item
@@ -122,7 +168,7 @@ class CatalogRows:
         """The record of an unchanged file, which are asked for in order: many are read at once."""
         if number not in self._records and self.problem is None:
             self._records = {}
-            wanted = [number, *islice(self._unchanged, _RECORDS)]
+            wanted = [number, *islice(self._unchanged, self._together)]
             try:
                 with self._open() as catalog:
                     self._records = catalog.records(wanted)

@@ -182,6 +182,7 @@ class SessionLibrary(LibraryShortcuts):
     ) -> LazyListing[Any]:
         """Iterate over rows as they are read, the file that changed last first; at most ``limit`` rows.
 
+        With ``deep`` and a ``limit`` the sessions that were used last come, in this order.
         With ``deep`` and ``seconds``, files that cannot be read in that time, and are not known from the
         index, have the row that their beginning tells; ``listing().shallow`` is their number.
         """
@@ -192,15 +193,17 @@ class SessionLibrary(LibraryShortcuts):
         notes = annotations_of(self._scanner)
         if not deep:
             files, hidden = self._scanner.scan()
-            return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
+            row_of = notes.applying(self._scanner.shallow_row)
+            return LazyListing(files, row_of, hidden, total=len(files), limit=limit)
         from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
 
         rows = CatalogRows(self._scanner, self._open_catalog, seconds=seconds)
         told = [] if notes.problem is None else [notes.problem]
         return LazyListing(
-            rows.files,
+            rows.files if limit is None else rows.by_activity(limit),
             notes.applying(rows),
             rows.hidden,
+            total=len(rows.files),
             limit=limit,
             done=rows.flush,
             notes=lambda: [*rows.notes, *told],
@@ -216,15 +219,17 @@ class SessionLibrary(LibraryShortcuts):
     ) -> Listing:
         """List the sessions, newest first; with ``deep`` each file is read.
 
-        Shallow rows have what the directory tells and, across agents or for one working directory, what the
-        header tells. An unreadable file is a row with a ``problem``. If it is among the files of many
-        projects and the library covers one of them, it is hidden instead, with a reason. Drafts are not
-        listed. Reading stops after ``limit`` rows. An exception that ``progress`` raises ends the listing.
+        Deep rows are in the order of their last activity (:attr:`SessionRow.active_ms`). Shallow rows have
+        what the directory tells and, across agents or for one working directory, what the header tells; they
+        are in the order of the times of their files. An unreadable file is a row with a ``problem``. If it is
+        among the files of many projects and the library covers one of them, it is hidden instead, with a
+        reason. Drafts are not listed. With ``limit`` only the first rows are read. An exception that
+        ``progress`` raises ends the listing.
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
 
     def known_rows(self, limit: int) -> builtins.list[SessionRow]:
-        """Return the rows of the files that changed last from the index alone, without reading any file.
+        """Return the rows of the sessions that were used last from the index alone, without reading any file.
 
         They let a screen show something immediately; :meth:`iter_rows` corrects them. Empty without an index,
         and for a library of one store.
@@ -267,10 +272,15 @@ class SessionLibrary(LibraryShortcuts):
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def latest(self) -> SessionRow | None:
-        """Return the session whose file changed last, or None. Reads headers only."""
-        files, _hidden = self._scanner.scan()
-        rows = map(self._scanner.header_row, files)
-        return next((row for row in rows if isinstance(row, SessionRow) and row.version is not None), None)
+        """Return the session that was used last, the first of a deep list, or None.
+
+        Of files that the index does not know, first and last lines are read, if they may hold that session.
+        """
+        from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
+
+        rows = CatalogRows(self._scanner, self._open_catalog)
+        dated = map(rows.dated, rows.by_activity(1, keeps=False))
+        return next((row for row in dated if isinstance(row, SessionRow) and row.version is not None), None)
 
     def find(self, text: str, *, redact: Callable[[str], str] | None = None) -> SessionRow:
         """Find a session by key, by id or unique id prefix, by title, or ``@last``.
@@ -351,7 +361,7 @@ class SessionLibrary(LibraryShortcuts):
 
         files, hidden = self._scanner.scan()
         if not deep:
-            rows = LazyListing(files, self._scanner.header_row, hidden).finish(progress)
+            rows = LazyListing(files, self._scanner.header_row, hidden, total=len(files)).finish(progress)
             return build_forest(with_parents_in_databases(rows), resolve=real_path)
         inference = ParentInference()
 
@@ -359,7 +369,7 @@ class SessionLibrary(LibraryShortcuts):
             if seen.transcript is not None:
                 inference.add(seen.transcript)
 
-        listing = LazyListing(files, lambda file: self._scanner.deep_row(file, see), hidden)
+        listing = LazyListing(files, lambda file: self._scanner.deep_row(file, see), hidden, total=len(files))
         found = with_parents_in_databases(inference.parents_for(listing.finish(progress)))
         return build_forest(found, resolve=real_path)
 
@@ -621,13 +631,15 @@ class SessionLibrary(LibraryShortcuts):
         prices = settings.price_list()
         return session_details(self._scanner, self._open_catalog, rows, prices=prices, seconds=seconds)
 
-    def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
-        """Update the index and run a SELECT statement on the views of the sessions of this library.
+    def sql(
+        self, statement: str, *, seconds: float = 5.0, progress: IndexProgress | None = None
+    ) -> SqlResult:
+        """Update the index, with ``progress``, and run a SELECT statement on the views of these sessions.
 
         They are those that statistics count. Without an index, every session is read, and the result has a
         note about it. Raises SqlProblem, a ValueError, for a statement that is invalid, refused or too slow.
         """
-        with self.statistics() as found:
+        with self.statistics(progress=progress) as found:
             return found.sql(statement, seconds=seconds)._replace(note="; ".join(found.notes))
 
     # -- trash ----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Generic, Self, TypeVar
 
 from branchline.stores import SkippedFile
@@ -25,23 +26,27 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
 
     def __init__(
         self,
-        files: Sequence[_T],
+        files: Iterable[_T],
         look: Callable[[_T], SessionRow | SkippedFile],
         hidden: Iterable[SkippedFile] = (),
         *,
+        total: int,
         limit: int | None = None,
         done: Callable[[], None] | None = None,
         notes: Callable[[], Sequence[str]] = tuple,
         shallow: Callable[[], int] = int,
     ) -> None:
-        """``done`` is called after the last file; ``notes`` and ``shallow`` are passed to the listing."""
-        self._files = files
+        """``total`` is the number of files; ``done`` is called after the last.
+
+        The listing gets ``notes`` and ``shallow``.
+        """
+        self._files = iter(files)
         self._look = look
         self._limit = limit
         self._done = done
         self._notes = notes
         self._shallow = shallow
-        self.total = len(files)
+        self.total = total
         self.loaded = 0
         self.rows: list[SessionRow] = []
         self.hidden = list(hidden)
@@ -97,7 +102,7 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
     def _look_at_all(self) -> None:
         """Read all files at once, in half the time of single steps."""
         look, rows, hidden = self._look, self.rows.append, self.hidden.append
-        for file in self._files[self.loaded : -1]:  # the last step says that it is done
+        for file in islice(self._files, max(0, self.total - self.loaded - 1)):  # the last step says: done
             row = look(file)
             self.loaded += 1
             if type(row) is SessionRow:
@@ -107,7 +112,7 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
                 hidden(row)
 
     def _step(self) -> SessionRow | None:
-        row = self._look(self._files[self.loaded])
+        row = self._look(next(self._files))
         self.loaded += 1
         if isinstance(row, SkippedFile):
             self.hidden.append(row)

@@ -42,6 +42,7 @@ from branchline.library.scanner import (
     SeenFile,
     StoredSession,
     catalog_number,
+    dated_row,
     header_record,
     seen_file,
 )
@@ -300,6 +301,9 @@ class MachineScanner:
                 return self._header_row(file, read)
         except Exception as problem:  # noqa: BLE001  third-party formats may raise anything
             return self._problem(file, problem)
+
+    def dated_row(self, file: FoundFile) -> SessionRow | SkippedFile:
+        return dated_row(self, file, file.stored, lambda: snapshot_of(file.path))
 
     def titled_row(self, file: FoundFile) -> SessionRow | SkippedFile:
         """Across all projects, only our own files are read, of others only the headers."""

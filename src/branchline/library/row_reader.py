@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from branchline.catalog.record import FileRecord
-from branchline.context import ModelRef, milliseconds
+from branchline.context import ModelRef
 from branchline.context.selection import model_of
-from branchline.entries import ACTIVITY_ROLES, Header, MessageEntry, message_text
+from branchline.entries import Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, Format, Peek
-from branchline.formats.json_values import LAST_INSTANT
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect_in as detect
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import Listed, Read, Store, StoredLog, unpacked_for_listing
+from branchline.stores.activity import last_activity, last_use
 from branchline.stores.protocol import SizedContent, id_in_key
 from branchline.views.figures import messages_on
 from branchline.views.session_row import SessionRow
@@ -236,6 +236,7 @@ def _look_unpacked(
         row = msgspec.structs.replace(
             row,
             last_activity_ms=None,
+            used_ms=None,
             messages=None,
             prompts=None,
             branches=None,
@@ -272,7 +273,8 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         model_of(transcript, path),
         draft=draft,
         title=transcript.title,
-        last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
+        last_activity_ms=last_activity(transcript, stored),
+        used_ms=last_use(transcript, stored),
         messages=messages_on(tree, path),
         prompts=on_path.count("user"),
         branches=count_branches(tree),
@@ -333,17 +335,6 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
 def _pieces(tree: Tree) -> int:
     """The number of messages that only continue another answer."""
     return sum(tree.types[position] == "message" for position in tree.continuations)
-
-
-def _last_activity(transcript: EntryLog, modified: int) -> int:
-    reading, tree = transcript.reading, transcript.tree
-    last = reading.last_message_time
-    if last is not None and 0 <= last <= LAST_INSTANT:
-        return round(last)
-    times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in ACTIVITY_ROLES]
-    if reading.header is not None:
-        times = times or [reading.header.timestamp]
-    return max(filter(None, map(milliseconds, times)), default=modified)
 
 
 def _reason(problem: Exception) -> str:

@@ -6,6 +6,7 @@ cache. A file that cannot be read is a row with a problem; it never raises.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -18,7 +19,9 @@ from branchline.entries import Header
 from branchline.formats import Format
 from branchline.library.row_reader import ReadLog, header_row, shallow_row
 from branchline.log import Durability
+from branchline.plugins.formats import format_named
 from branchline.stores import FileState, Read, SkippedFile, Store, StoredLog
+from branchline.stores.activity import recent_use
 from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ __all__ = [
     "SessionOpener",
     "StoredSession",
     "catalog_number",
+    "dated_row",
     "header_record",
     "seen_file",
 ]
@@ -162,6 +166,10 @@ class RowMaker(Protocol[_T_contra]):
         """Return the row with what directory and header tell."""
         ...
 
+    def dated_row(self, file: _T_contra) -> SessionRow | SkippedFile:
+        """Return the header row with the time of the last activity, from the last lines of the file."""
+        ...
+
     def titled_row(self, file: _T_contra) -> SessionRow | SkippedFile:
         """Return the row for a search by title."""
         ...
@@ -205,6 +213,26 @@ class SessionOpener(Protocol):
 
 class Scanner(FileFinder[_T], RowMaker[_T], SessionOpener, Protocol[_T]):
     """The source of a library's sessions."""
+
+
+def dated_row(
+    scanner: RowMaker[_T], file: _T, stored: StoredLog, snapshot: Callable[[], AbstractContextManager[Read]]
+) -> SessionRow | SkippedFile:
+    """Return the header row of a file with the time of its last activity.
+
+    What only the whole file tells is read completely: compressed files, documents, rows of databases, and
+    the files of agents of which an empty one is not listed.
+    """
+    row = scanner.header_row(file)
+    if isinstance(row, SkippedFile) or row.problem is not None or row.format is None:
+        return row
+    format_ = format_named(row.format)
+    if not format_.traits.leaves_stubs:
+        with contextlib.suppress(Exception), snapshot() as read:  # reading it completely reports the problem
+            used_ms = recent_use(read, stored, format_)
+            if used_ms is not None:
+                return msgspec.structs.replace(row, used_ms=used_ms)
+    return scanner.deep_row(file)
 
 
 def catalog_number(stored: StoredLog, known: Mapping[str, FileState]) -> int:

@@ -204,6 +204,9 @@ class _Run:
         self.notes: list[str] = []
         self.searched = 0
         self.ended = ""
+        """Why not every session was searched."""
+        self.parts_searched: int | None = None
+        """In how many sessions parts of words were looked for; None if that was not necessary."""
         self.is_decided = False
         """Whether the index is known to have every match, also inside words."""
         self.catalog: Catalog | None = None
@@ -225,10 +228,10 @@ class _Run:
         self._ranked.clear()
         self.catalog = None
         self.notes = [f"the index cannot be used: {reason}"]
-        self.searched = 0
+        self.searched, self.ended, self.parts_searched = 0, "", None
         files, _hidden = self.scanner.scan()
         self._begin()
-        self._read_files(files)
+        self._read_files(files, which="sessions")
         return self._hits(len(files), at_least=False, total=len(self.found), unindexed=0)
 
     def over_redacted(self) -> Hits:
@@ -238,7 +241,7 @@ class _Run:
         """
         files, _hidden = self.scanner.scan()
         self._begin()
-        self._read_files(files, enough=_ENOUGH * self.limit)
+        self._read_files(files, enough=_ENOUGH * self.limit, which="sessions")
         return self._hits(len(files), at_least=False, total=len(self.found), unindexed=0)
 
     def with_index(self, catalog: Catalog) -> Hits:
@@ -250,25 +253,39 @@ class _Run:
         allowed = self._allowed(catalog)
         total, at_least, found = 0, False, False
         self._begin()
-        if self.pattern is None and is_indexable(self.query):
+        is_asked = self.pattern is None and is_indexable(self.query)
+        if is_asked:
             total, at_least = self._ask_index(catalog, allowed)
             if not total and self.words:
                 total, at_least = self._ask_for_parts(catalog, allowed)
             found = total > 0
             total += self._ask_titles(catalog, allowed)
-        self.searched = len(self.covered)
+            self.searched = len(self.covered)
         shown = len(self.found)
         self._read_files(left)
-        nothing = not found and shown == len(self.found)
-        if nothing and not self.is_decided and (self.words or self.pattern is not None):
-            self.searched -= len(self.covered)
-            inside = [number for number in self.covered if allowed is None or number in allowed]
-            if self.column is not None:  # a line alone does not tell the column
-                self._read_files([self.covered[number] for number in inside])
-            else:
-                self._read_lines(catalog, inside)
+        if not is_asked:
+            self._read_covered(catalog, allowed)
+        elif not found and shown == len(self.found) and self.words:
+            # No entry has these words: what is left to be found are parts of words.
+            self.parts_searched = self.searched
+            if not self.is_decided:
+                ended, searched = self.ended, self.searched
+                self.searched -= len(self.covered)
+                self._read_covered(catalog, allowed)
+                self.parts_searched, self.searched, self.ended = self.searched, searched, ended
         total += len(self.found) - shown
-        return self._hits(len(self.covered) + len(left), at_least=at_least, total=total, unindexed=missing)
+        sessions = len(self.covered) + len(left)
+        at_least = at_least or (self.parts_searched is not None and self.parts_searched < sessions)
+        return self._hits(sessions, at_least=at_least, total=total, unindexed=missing)
+
+    def _read_covered(self, catalog: Catalog, allowed: set[int] | None) -> None:
+        """Search the files whose text is in the index, newest first."""
+        inside = [number for number in self.covered if allowed is None or number in allowed]
+        self.searched += len(self.covered) - len(inside)
+        if self.column is not None:  # a line alone does not tell the column
+            self._read_files([self.covered[number] for number in inside], which="sessions")
+        else:
+            self._read_lines(catalog, inside)
 
     def _catch_up(self, catalog: Catalog, changed: Sequence[Any]) -> tuple[list[Any], int]:
         """Index changed files if that is quick; return the files left to read and the number not indexed yet.
@@ -537,9 +554,7 @@ class _Run:
         with _worker(self.pattern) as worker:
             for done, number in enumerate(numbers):  # the newest first, as they were scanned
                 if time.monotonic() > self.deadline:
-                    self.ended = (
-                        f"the search ended after {self.budget:g} s: {done} of {total} sessions were read"
-                    )
+                    self.ended = f"{self._time_is_up()}: {done:,} of {total:,} sessions were read"
                     break
                 try:
                     hits = list(self._lines_of(catalog, number, worker))
@@ -640,25 +655,28 @@ class _Run:
     def _span_snippet(self, texts: list[str], span: _Span | None) -> Snippet:
         return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)
 
-    def _read_files(self, files: Sequence[Any], *, enough: int | None = None) -> None:
-        """Search files that are not indexed, newest first."""
+    def _read_files(
+        self,
+        files: Sequence[Any],
+        *,
+        enough: int | None = None,
+        which: str = "sessions that are not indexed",
+    ) -> None:
+        """Search files, newest first, until there are ``enough`` hits."""
         if not files:
             return
         from branchline.library.regex_worker import RegexTimeout  # noqa: PLC0415  as above
 
         read = 0
-        which = "sessions that are not indexed" if self.redactor is None else "sessions"
         with _worker(self.pattern) as worker:
             for file in files:
                 if time.monotonic() > self.deadline:
-                    self.ended = (
-                        f"the search ended after {self.budget:g} s: {read} of {len(files)} {which} were read"
-                    )
+                    self.ended = f"{self._time_is_up()}: {read:,} of {len(files):,} {which} were read"
                     break
                 if enough is not None and len(self.found) >= enough:
                     self.ended = (
                         f"the search ended after {len(self.found)} hits: "
-                        f"{read} of {len(files)} {which} were read"
+                        f"{read:,} of {len(files):,} {which} were read"
                     )
                     break
                 try:
@@ -668,6 +686,9 @@ class _Run:
                     break
                 read += 1
         self.searched += read
+
+    def _time_is_up(self) -> str:
+        return f"the search ended after {self.budget:g} s"
 
     def _read_file(self, file: Any, worker: RegexWorker | None) -> None:
         from branchline.library.search_text import file_may_hold  # noqa: PLC0415  as above
@@ -696,8 +717,7 @@ class _Run:
             return
         title, leaf = row.title or "", transcript.leaf
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
-            active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
-            self._add_title(shown, leaf, self._redacted(shown.title or ""), active_ms)
+            self._add_title(shown, leaf, self._redacted(shown.title or ""), row.active_ms)
         worded = bool(self.words) or worker is not None
         texts = [column_text(one.said, one.tools, self.column) for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
@@ -883,6 +903,8 @@ class _Run:
             at_least=at_least or bool(self.ended),
             sessions=sessions,
             searched=self.searched,
+            parts_searched=self.parts_searched,
+            is_complete=not self.ended,
             unindexed=unindexed,
             notes=self.notes,
             took_ms=(time.monotonic() - self.started) * 1000,

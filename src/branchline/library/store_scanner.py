@@ -32,6 +32,7 @@ from branchline.library.scanner import (
     See,
     StoredSession,
     catalog_number,
+    dated_row,
     header_record,
     seen_file,
 )
@@ -101,6 +102,9 @@ class StoreScanner:
         if (reason := self._reason(header)) is not None:
             return SkippedFile(_name(file), reason)
         return shallow_row(file) if format_ is None else completed_row(header_record(file, format_, header))
+
+    def dated_row(self, file: StoredLog) -> SessionRow | SkippedFile:
+        return dated_row(self, file, file, lambda: self.store.snapshot(file.key))
 
     def titled_row(self, file: StoredLog) -> SessionRow | SkippedFile:
         return self.deep_row(file)

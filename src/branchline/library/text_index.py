@@ -36,7 +36,7 @@ __all__ = [
 
 _FILES, _BYTES = 512, 48 << 20  # of session files in one transaction: the index merges what each one adds
 IndexProgress = Callable[[int, int], None]
-"""``progress(done, total)`` after each file."""
+"""``progress(done, total)`` after each file; after the last when all is written."""
 
 
 class StaleFile(msgspec.Struct, frozen=True):
@@ -168,11 +168,13 @@ def index_text(
             catalog.put(waiting)
             waiting.clear()
             size = 0
-        if progress is not None:
+        if progress is not None and number < len(stale):
             progress(number, len(stale))
         if end is not None and time.monotonic() > end:
             break
     catalog.put(waiting)
+    if progress is not None and stale:
+        progress(done, len(stale))
     return IndexResult(done - len(unreadable), tuple(unreadable))
 
 

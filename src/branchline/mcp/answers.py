@@ -56,7 +56,7 @@ class ListedSession:
 
 @dataclass(frozen=True, kw_only=True)
 class ListAnswer:
-    """Sessions, most recently changed first. ``next_skip`` continues the list."""
+    """Sessions, last used first. ``next_skip`` continues the list."""
 
     notice: str
     sessions: list[ListedSession]

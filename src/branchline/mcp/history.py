@@ -65,7 +65,7 @@ class History:
         self._open_library = open_library
 
     def sessions(self, *, limit: int, skip: int) -> ListAnswer:
-        """Return the most recently changed sessions, after the first ``skip``."""
+        """Return the sessions that were used last, after the first ``skip``."""
         rows = self._open_library().list(deep=True, limit=skip + limit + 1)
         listed: list[ListedSession] = []
         budget, redactor = AnswerBudget(), Redactor()
@@ -90,7 +90,12 @@ class History:
             if not budget.take(item):
                 break
             found.append(item)
-        return SearchAnswer(notice=NOTICE, hits=found, total=hits.total, remarks=[*hits.notes])
+        return SearchAnswer(
+            notice=NOTICE,
+            hits=found,
+            total=hits.total,
+            remarks=[*(() if hits else (hits.coverage,)), *hits.remarks],
+        )
 
     def read(self, name: str, *, leaf: str | None, last: int, before: str | None) -> ReadAnswer:
         """Return the last entries of the path to ``leaf``, or of the part of it before an entry."""
@@ -279,7 +284,7 @@ def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
         title=_known(row.title, redactor),
         first_prompt=_known(row.first_prompt, redactor),
         project=_known(row.cwd, redactor),
-        changed=_iso(row.modified_ms),
+        changed=_iso(row.active_ms),
         messages=row.messages,
         forked_from=None if parent is None else _line(os.path.basename(parent), redactor),
         problem=_known(row.problem, redactor),

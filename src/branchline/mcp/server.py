@@ -161,7 +161,7 @@ class _Tools:
         self._history = history
 
     def list_sessions(self, limit: _Limit = 20, skip: _Skip = 0) -> Annotated[CallToolResult, ListAnswer]:
-        """List past sessions, the one that changed last first, with title and first prompt."""
+        """List past sessions, the one that was used last first, with title and first prompt."""
         return _answer(lambda: self._history.sessions(limit=limit, skip=skip))
 
     def search(self, query: str, limit: _Limit = 10) -> Annotated[CallToolResult, SearchAnswer]:

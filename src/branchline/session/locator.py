@@ -15,7 +15,16 @@ from branchline.entries import Header
 from branchline.errors import BranchlineError, InvalidId, NotSaved, NotSupported, UnsupportedFormat
 from branchline.formats import PI, CompanionFile, Format, agent_name
 from branchline.plugins.formats import format_named, peek
-from branchline.stores import FilesStore, MemoryStore, Store, check_key, is_address, shared_store
+from branchline.stores import (
+    FilesStore,
+    MemoryStore,
+    Store,
+    StoredLog,
+    check_key,
+    is_address,
+    shared_store,
+)
+from branchline.stores.activity import by_activity, latest_possible, recent_use
 
 __all__ = [
     "NATIVE",
@@ -152,25 +161,41 @@ class SessionRef(NamedTuple):
     cwd: str | None
 
 
-def newest_first(store: Store, cwd: str, name: str | None, *, mixed: bool) -> Iterator[SessionRef]:
-    """Yield the sessions of a working directory, newest first, optionally of one agent.
+def newest_first(
+    store: Store, cwd: str, name: str | None, *, mixed: bool, by_file: bool = False
+) -> Iterator[SessionRef]:
+    """Yield the sessions of a working directory, last used first, optionally of one agent.
 
     ``mixed`` means that the store may hold sessions of other directories, which are skipped. A session
-    without a recorded directory belongs to that of its folder.
+    without a recorded directory belongs to that of its folder. ``by_file`` orders them by the times of their
+    files, as some agents do.
     """
     wanted = writable_format(name)
     mixed = mixed or (name not in (None, NATIVE) and places.shares_directory(wanted, cwd))
-    for stored in store.scan().found:
+    found: dict[str, SessionRef] = {}
+
+    def find(stored: StoredLog) -> int | None:
+        modified_ms = round(stored.modified * 1000)
         try:
             with store.snapshot(stored.key) as read:
-                found = peek(read, stored.path or stored.key)
+                seen = peek(read, stored.path or stored.key)
+                active_ms = None if by_file else recent_use(read, stored, seen.format)
         except (OSError, BranchlineError):
-            continue  # deleted or unreadable meanwhile
-        if found.header is None or (name is not None and found.format is not wanted):
-            continue
-        told = found.header.cwd
-        if not mixed or not told or places.resolve_cwd(told) == cwd:
-            yield SessionRef(stored.key, None if told else cwd)
+            return None  # deleted or unreadable meanwhile
+        if seen.header is None or (name is not None and seen.format is not wanted):
+            return None
+        told = seen.header.cwd
+        if mixed and told and places.resolve_cwd(told) != cwd:
+            return None
+        found[stored.key] = SessionRef(stored.key, None if told else cwd)
+        return modified_ms if active_ms is None else active_ms
+
+    def limit(stored: StoredLog) -> int:
+        return round(stored.modified * 1000) if by_file else latest_possible(stored)
+
+    for stored in by_activity(store.scan().found, limit=limit, find=find, key=lambda one: one.key):
+        if stored.key in found:
+            yield found[stored.key]
 
 
 def sibling_store(store: Store | None, format_: Format, *, own_cwd: str, cwd: str) -> Store | None:

@@ -92,6 +92,8 @@ from branchline.tree import ROOT
 __all__ = ["ForkAt", "ForkScope", "OnConflict", "Persist", "Session"]
 
 OnConflict = Literal["branch", "append", "raise"]
+RecentBy = Literal["activity", "file"]
+"""Which session is the most recent: that with the latest message, or that whose file changed last."""
 Persist = Literal["with_reply", "at_once", "always"]
 """When a session becomes a file that listings show: with its first reply, or when it is created.
 
@@ -274,17 +276,22 @@ class Session(SessionShortcuts, SessionQueries):
         *,
         directory: _Path | None = None,
         format: str | None = None,  # noqa: A002
+        by: RecentBy = "activity",
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
         """Open the newest session of a working directory, or create one.
 
-        With a ``format`` it is a session of that agent, in the agent's own location. In a directory with the
-        sessions of many projects, only those of ``cwd`` count.
+        The newest is that with the latest message, as in lists, or, by ``"file"``, that whose file changed
+        last. With a ``format`` it is a session of that agent, in the agent's own location. In a directory
+        with the sessions of many projects, only those of ``cwd`` count.
         """
+        require_choice("by", by, RecentBy)
         cwd = places.resolve_cwd(cwd)
         store = locator.store_in(directory, format, cwd)
-        for found in locator.newest_first(store, cwd, format, mixed=directory is not None):
+        for found in locator.newest_first(
+            store, cwd, format, mixed=directory is not None, by_file=by == "file"
+        ):
             session = cls.from_store(store, found.key, durability=durability, clock=clock)
             session._cwd = found.cwd  # noqa: SLF001
             return session

@@ -122,6 +122,15 @@ class StoredLog(msgspec.Struct, frozen=True, gc=False):
     """None in stores without files."""
     header: Header | None = None
     """The header, if the store knows it without opening the log."""
+    derived: bool = False
+    """Whether the stamp stands for rows of a database, so that its ``changed_ns`` is not a time."""
+
+    @property
+    def changed_ms(self) -> int:
+        """When the log changed last, in Unix milliseconds; for a file by a time that programs cannot set."""
+        if self.stamp is None or self.derived:
+            return round(self.modified * 1000)
+        return self.stamp.changed_ns // 1_000_000
 
 
 class ScanResult(NamedTuple):

@@ -171,6 +171,7 @@ class RowStore(ABC):
                 modified / 1000,
                 start + key,
                 FileStamp(device, number, size, modified * 1_000_000, size),
+                derived=True,
             )
             for number, key, size, modified in rows
         ]

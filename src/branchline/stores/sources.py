@@ -263,7 +263,13 @@ class DatabaseStore:
             hashed(one.version),
         )
         return StoredLog(
-            one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
+            one.id,
+            one.size,
+            one.modified_ms / 1000,
+            self.path_of(one.id),
+            stamp,
+            header=one.header,
+            derived=True,
         )
 
     def _read_only(self, doing: str) -> NotSupported:

@@ -78,7 +78,7 @@ def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = 
     """Build the forest of these rows. ``resolve`` normalizes paths."""
     # Oldest first: of several sessions with one id, the oldest is the parent, and the linker cuts a cycle at
     # the member that it saw first.
-    ordered = sorted(rows, key=lambda row: (row.created or "", row.modified_ms, row.key))
+    ordered = sorted(rows, key=lambda row: (row.created or "", row.active_ms, row.key))
     parents, notes = _Parents(ordered, resolve).find()
     tree = Tree()
     linker = Linker(tree)
@@ -130,7 +130,7 @@ def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Itera
 
 def _latest_below(ordered: list[SessionRow], parents: list[int]) -> list[int]:
     """The latest activity in each subtree, computed from the leaves up."""
-    latest = [row.modified_ms for row in ordered]
+    latest = [row.active_ms for row in ordered]
     waiting_for = [0] * len(ordered)
     for parent in parents:
         if parent != ROOT:

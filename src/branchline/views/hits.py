@@ -10,6 +10,7 @@ from typing import overload
 
 import msgspec
 
+from branchline.views.humanize import count
 from branchline.views.session_row import SessionRow
 from branchline.views.spans import Line, marked_line
 from branchline.views.text import one_line, without_escapes
@@ -62,7 +63,9 @@ class Hits(Sequence[Hit]):
         "at_least",
         "counts",
         "hits",
+        "is_complete",
         "notes",
+        "parts_searched",
         "searched",
         "sessions",
         "took_ms",
@@ -78,6 +81,8 @@ class Hits(Sequence[Hit]):
         at_least: bool = False,
         sessions: int = 0,
         searched: int = 0,
+        parts_searched: int | None = None,
+        is_complete: bool = True,
         unindexed: int = 0,
         notes: Iterable[str] = (),
         took_ms: float = 0.0,
@@ -90,12 +95,39 @@ class Hits(Sequence[Hit]):
         """The number of sessions in scope."""
         self.searched = searched
         """The number of sessions that were searched."""
+        self.parts_searched = parts_searched
+        """In how many sessions words were also looked for inside longer ones; None if that was not needed."""
+        self.is_complete = is_complete
+        """Whether the search was not cut short, by its time for example."""
         self.unindexed = unindexed
         """The number of sessions that are not indexed yet."""
         self.notes = tuple(notes)
         self.took_ms = took_ms
         self.counts: Mapping[str, int] = counts or {}
         """The number of hits of each chosen session, by ``row_name``; empty if none were chosen."""
+
+    @property
+    def coverage(self) -> str:
+        """What was found in how many sessions: ``2 of 3 hits, 9 sessions searched``, ``no matches in …``."""
+        everything = count(self.sessions, "session")
+        if self.hits:
+            more = " or more" if self.at_least else ""
+            searched = count(self.searched, "session")
+            if not self.is_complete:
+                searched = f"{self.searched:,} of {everything}"
+            return f"{len(self):,} of {self.total:,}{more} hits, {searched} searched"
+        if self.is_complete:
+            return f"no matches in {count(self.searched, 'session')}"
+        return f"only {self.searched:,} of {everything} searched, no matches in these"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else is to be said of a search: where parts of words were looked for, and the notes."""
+        parts = self.parts_searched
+        if parts is None or parts >= self.searched:
+            return self.notes
+        searched = count(self.searched, "session")
+        return (f"parts of words were looked for in {parts:,} of {searched}", *self.notes)
 
     def __len__(self) -> int:
         return len(self.hits)

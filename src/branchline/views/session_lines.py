@@ -71,7 +71,7 @@ def session_line(
     unread = row.messages is None and row.problem is None
     size = "" if row.problem is not None else format_size(row.size)
     cells: tuple[tuple[int, str, StyleRole, bool], ...] = (
-        (_AGE, age(row.modified_ms, now), "time", True),
+        (_AGE, age(row.active_ms, now), "time", True),
         (
             _SIZE if unread else columns.messages,
             size if row.messages is None else f"{row.messages:,}",
@@ -123,7 +123,7 @@ def reason_words(row: SessionRow) -> str:
 def facts_lines(row: SessionRow, *, agent: str, home: str = "", now: float, columns: int) -> list[Line]:
     """Return the facts of a session for the preview: name, agent, directory, model, age, parent."""
     parent = posixpath.basename(row.parent_session or "") or row.parent_session or ""
-    ago = age(row.modified_ms, now)
+    ago = age(row.active_ms, now)
     facts = [
         agent,
         short_path(row.cwd or "", home),

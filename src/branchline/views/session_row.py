@@ -51,14 +51,20 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     path: str | None = None
     size: int = 0
     modified_ms: int = 0
-    """When the file last changed, in Unix milliseconds: the time that lists are sorted by and show."""
+    """When the file last changed, in Unix milliseconds."""
     draft: bool = False
     cwd: str | None = None
     title: str | None = None
     created: str | None = None
     """The time in the header, verbatim."""
     last_activity_ms: int | None = None
-    """The time of the latest message of user or model, else of the header, else ``modified_ms``."""
+    """The time of the latest message of user or model, else of the header, else ``modified_ms``.
+
+    A time after the last change of the file is that of a wrong clock: ``modified_ms`` counts then, and no
+    time that is still to come. Operator's sessions have ``modified_ms``.
+    """
+    used_ms: int | None = None
+    """When it was used last: the last activity, or the time at which it was made, if that is later."""
     messages: int | None = None
     """The number of messages of user, model and tools on the active path."""
     total_messages: int | None = None
@@ -92,6 +98,11 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_ms: int | None = None
     """When its agent deletes it, in Unix milliseconds; None if it does not."""
 
+    @property
+    def active_ms(self) -> int:
+        """The time that lists sort by and show: the last use, or that of the file if it was not read."""
+        return self.modified_ms if self.used_ms is None else self.used_ms
+
 
 class ListItem(msgspec.Struct, frozen=True):
     """A row of a list; ``branch`` has its connectors if rows are threaded."""
@@ -114,8 +125,8 @@ def row_name(row: SessionRow) -> str:
 
 
 def latest_first(row: SessionRow) -> tuple[int, str]:
-    """Sort key of every list: the file that changed last first, ties by key."""
-    return (-row.modified_ms, row.key)
+    """Sort key of every list: the session that was used last first, ties by key."""
+    return (-row.active_ms, row.key)
 
 
 class Listing(Sequence[SessionRow]):

@@ -84,8 +84,9 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
         viewed.remember(window)
         for hit in found:
             hits.setdefault(row_name(hit.row), []).append(hit)
-        # While the index is updated the page asks again, until everything was searched.
-        counts, notes = found.counts, () if found.unindexed and viewed.work() else found.notes
+        counts = found.counts
+        if not (found.unindexed and viewed.work()):  # else the page asks again, until everything was searched
+            notes = found.remarks if found.total else (found.coverage, *found.remarks)
     else:
         window = chosen(viewed.rows())
     details = viewed.details(window)
@@ -129,8 +130,8 @@ def session_fields(
         "branches": row.branches or 0,
         "cost": "" if details is None else str(details.cost_figure),
         "cost_words": "" if details is None else details.cost_figure.words,
-        "modified": row.modified_ms,
-        "live": time.time() * 1000 - row.modified_ms < _LIVE_SECONDS * 1000,
+        "modified": row.active_ms,
+        "live": time.time() * 1000 - row.active_ms < _LIVE_SECONDS * 1000,
         "findings": row.findings or 0,
         "problem": row.problem and viewed.sentence(row.problem),
         "subagent": row.subagent,

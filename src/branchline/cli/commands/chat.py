@@ -29,7 +29,7 @@ __all__ = ["chat_command"]
     """,
 )
 @click.option(
-    "-c", "--continue", "newest", is_flag=True, help="Continue the newest session of this directory."
+    "-c", "--continue", "newest", is_flag=True, help="Continue the session of this directory used last."
 )
 @click.option(
     "-r",

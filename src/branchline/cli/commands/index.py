@@ -88,8 +88,9 @@ def index_command(
 def _print_status(out: Output, found: IndexStatus) -> None:
     import msgspec
 
+    running = _is_running()
     if out.json:
-        out.result("index", msgspec.to_builtins(found))
+        out.result("index", {**msgspec.to_builtins(found), "running": running})
         return
     if not found.enabled:
         out.line("the index is off; `branchline index --on` turns it on")
@@ -100,13 +101,44 @@ def _print_status(out: Output, found: IndexStatus) -> None:
             [
                 ("file", found.path),
                 ("size", format_size(found.bytes)),
-                ("sessions", f"{found.indexed} of {found.indexed + found.waiting} indexed"),
+                (
+                    "sessions",
+                    f"{found.indexed:,} of {found.indexed + found.waiting:,} indexed"
+                    + (
+                        ", the others are being indexed in the background"
+                        if running and found.waiting
+                        else ""
+                    ),
+                ),
                 ("text of", format_size(found.text_bytes)),
                 ("messages", str(found.documents)),
             ]
         )
     for pattern in found.exclude:
         out.line("excluded  ", pattern)
+
+
+def _is_running() -> bool:
+    """Return whether a process is updating the index in the background."""
+    from branchline.log.system import fcntl
+
+    try:
+        descriptor = os.open(_lock_path(), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_path() -> str:
+    from branchline.places import cache_directory
+
+    return os.path.join(cache_directory(), "index.lock")
 
 
 class _alone(contextlib.AbstractContextManager[bool]):  # noqa: N801  used like a function
@@ -120,11 +152,11 @@ class _alone(contextlib.AbstractContextManager[bool]):  # noqa: N801  used like 
         if not self._asked:
             return True
         from branchline.log.system import fcntl
-        from branchline.places import cache_directory
 
         try:
-            path = os.path.join(cache_directory(), "index.lock")
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._descriptor = os.open(
+                _lock_path(), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False

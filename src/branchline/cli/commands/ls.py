@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from branchline.views.spans import Line
 
 __all__ = [
+    "clear_progress",
     "forest_command",
     "list_newest",
     "ls_command",
@@ -69,7 +70,7 @@ def ls_command(
     limit: int | None,
     verbose: bool,  # noqa: FBT001
 ) -> None:
-    """List the sessions of all agents, newest first: id, age, messages, agent, title or first prompt."""
+    """List the sessions of all agents, last used first: id, age, messages, agent, title or first prompt."""
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     if named and not deep:
         raise click.UsageError("--named reads whole files, so it cannot be combined with --shallow")
@@ -109,7 +110,7 @@ def _warn_of_deletion(listing: Listing) -> None:
 
 
 def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
-    """Return the most recently changed sessions of this working directory, or of all."""
+    """Return the sessions last used of this working directory, or of all."""
     return everywhere_library(everywhere=everywhere).list(deep=True, limit=limit, progress=reading_progress())
 
 
@@ -207,8 +208,11 @@ def _line(row: SessionRow, columns: SessionColumns, *, branch: str = "", threade
     return session_line(row, columns, now=time.time(), home=home, branch=branch, threaded=threaded)
 
 
-def reading_progress() -> Callable[..., None] | None:
-    """Return a function that shows progress on stderr; None without a terminal."""
+def reading_progress(*, then: str = "") -> Callable[..., None] | None:
+    """Return a function that shows progress on stderr; None without a terminal.
+
+    When all is read the line says ``then``, until :func:`clear_progress`.
+    """
     if not sys.stderr.isatty():
         return None
     begun = time.monotonic()
@@ -216,11 +220,18 @@ def reading_progress() -> Callable[..., None] | None:
     def tell(loaded: int, total: int, rows: object = ()) -> None:
         del rows
         if time.monotonic() - begun > _PATIENCE:
-            end = "\r\x1b[K" if loaded == total else ""
-            sys.stderr.write(f"\rreading {loaded} of {total}{end}")
+            end = f"\r\x1b[K{then}" if loaded == total else ""
+            sys.stderr.write(f"\rreading {loaded:,} of {total:,}{end}")
             sys.stderr.flush()
 
     return tell
+
+
+def clear_progress() -> None:
+    """Remove the line of :func:`reading_progress` from the terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:

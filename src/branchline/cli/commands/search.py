@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from branchline.cli.failures import usage_errors
-from branchline.cli.options import TEXT, agent_option, command, store_option
+from branchline.cli.options import INCOMPLETE, TEXT, agent_option, command, store_option
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import chosen_library
 from branchline.views.humanize import count
@@ -69,6 +69,7 @@ def search_command(
     it down: agent: cwd: model: role: tool: after: before: label: tag: in:said in:tools is:branch is:abandoned
     is:compacted is:fork is:archived file: path: branch: cost:>1 tokens:>100k. A hit is one
     line: session, entry, role, age and text; `branchline show SESSION --at ENTRY` reads the path to it.
+    A search that found nothing before its time was up exits with 3.
     """
     if here and directory is not None:
         raise click.UsageError("either --here or --dir, not both")
@@ -79,7 +80,7 @@ def search_command(
     find = library.search_similar if similar else library.search
     with usage_errors():
         hits = find(query, limit=limit, context=context)
-    notes = [*_open_quote(query), *hits.notes]
+    notes = [*_open_quote(query), *hits.remarks]
     if out.json:
         out.result("search", _fields(hits, notes))
     elif open_first and hits:
@@ -89,12 +90,11 @@ def search_command(
             out.line(paint("path", path))
     else:
         _print(out, hits)
+    is_indexing = bool(hits.unindexed) and directory is None and _index_behind()
     if not out.json:
-        _tell(hits, notes)
-    if hits.unindexed and directory is None:
-        from branchline.actions.index import index_behind
-
-        _behind.append(index_behind())
+        _tell(hits, notes, is_indexing=is_indexing)
+    if not hits and not hits.is_complete:
+        raise click.exceptions.Exit(INCOMPLETE)
 
 
 def _quoted(word: str) -> str:
@@ -123,17 +123,17 @@ def _open_quote(query: str) -> list[str]:
     return [f"the quote at character {place} is not closed; its words are searched one by one"]
 
 
-def _tell(hits: Hits, notes: list[str]) -> None:
-    if hits:
-        facts = [f"{len(hits)} of {hits.total}{' or more' if hits.at_least else ''} hits"]
-    else:
-        facts = ["no matches"]
-    facts.append(f"{count(hits.searched, 'session')} searched")
-    remark(", ".join(facts))
+def _tell(hits: Hits, notes: list[str], *, is_indexing: bool) -> None:
+    remark(hits.coverage)
     for note in notes:
-        remark(note)
+        remark(note, dim=True)
     if hits.unindexed:
-        remark(f"{count(hits.unindexed, 'session')} not indexed yet; `branchline index` does that now")
+        waiting = f"{count(hits.unindexed, 'session')} not indexed yet"
+        remark(
+            f"{waiting}; they are being indexed in the background, `branchline index --status` shows how far"
+            if is_indexing
+            else f"{waiting}; `branchline index` does that now"
+        )
 
 
 def _fields(hits: Hits, notes: list[str]) -> dict[str, Any]:
@@ -143,8 +143,10 @@ def _fields(hits: Hits, notes: list[str]) -> dict[str, Any]:
         "at_least": hits.at_least,
         "searched": hits.searched,
         "sessions": hits.sessions,
+        "parts_searched": hits.parts_searched,
+        "complete": hits.is_complete,
         "unindexed": hits.unindexed,
-        "notes": notes if hits else [*notes, "no matches"],
+        "notes": notes if hits else [hits.coverage, *notes],
         "took_ms": round(hits.took_ms, 1),
     }
 
@@ -184,3 +186,13 @@ def _open(out: Output, hit: Hit, query: str) -> None:
         print_path_to(
             out, session, hit.entry, words or [found.text[start:end] for start, end in found.ranges]
         )
+
+
+def _index_behind() -> bool:
+    """Update the index in a background process; return whether there is one."""
+    from branchline.actions.index import index_behind
+
+    process = index_behind()
+    if process is not None:
+        _behind.append(process)
+    return process is not None

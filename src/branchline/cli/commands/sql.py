@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from branchline.cli.commands.ls import reading_progress
 from branchline.cli.options import TEXT, command
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import everywhere_library
@@ -42,7 +43,7 @@ def sql_command(out: Output, statement: str, as_csv: bool) -> None:  # noqa: FBT
         raise click.UsageError("choose one of --csv and --json")
     library = everywhere_library(everywhere=True, subagents=True)
     try:
-        found = library.sql(statement, seconds=_SECONDS)
+        found = library.sql(statement, seconds=_SECONDS, progress=reading_progress())
     except SqlProblem as problem:
         raise click.UsageError(str(problem)) from None
     if found.note:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.commands.ls import reading_progress, require_one_scope
+from branchline.cli.commands.ls import clear_progress, reading_progress, require_one_scope
 from branchline.cli.options import command, scope_options
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
@@ -73,12 +73,16 @@ def stats_command(
     if first is not None and last is not None and first > last:
         raise click.UsageError(f"--since {first} is after --until {last}")
     library = chosen_library(directory, agents, everywhere=everywhere)
-    with library.statistics(since=first, until=last, progress=reading_progress()) as found:
+    progress = reading_progress(then="adding up …")
+    with library.statistics(since=first, until=last, progress=progress) as found:
         groups = found.groups(*keys) if keys else ()
         if as_csv:
-            _print_csv(out, keys or ("day",), groups or found.groups("day"))
+            groups = groups or found.groups("day")
+            clear_progress()
+            _print_csv(out, keys or ("day",), groups)
             return
         stats = found.stats()
+        clear_progress()
         if out.json:
             out.result("stats", _fields(stats, found, first, last, keys, groups))
             return

@@ -128,7 +128,7 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
         done = f"moved to the trash as {pruned.token}" if pruned.removed else "would be moved to the trash"
         out.line(
             paint("id", row.id),
-            paint("time", f"  {age(row.modified_ms, time.time()):>4}  "),
+            paint("time", f"  {age(row.active_ms, time.time()):>4}  "),
             row.title or "",
             f"  {done}",
         )

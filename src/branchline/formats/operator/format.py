@@ -53,6 +53,7 @@ TRAITS = FormatTraits(
         "*/sessions/??-??-????/*.jsonl",
     ),
     links=LinkFields("parent_id", "target_id", "first_kept_entry_id", "target_id"),
+    dated_by_file=True,
     unsupported={
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "messages cannot be edited for the model afterwards",

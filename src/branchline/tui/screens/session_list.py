@@ -177,6 +177,8 @@ class SessionListScreen(ListScreen):
     def _show_costs(self, costs: Mapping[str, CostFigure]) -> None:
         self.state.costs.update(costs)
         self.list.refresh()
+        if self.state.answer is not None and self.state.answer.unindexed:
+            self.ask_inside()  # adding up the costs has brought every session into the index
 
     # -- searching ------------------------------------------------------------------------------------
 

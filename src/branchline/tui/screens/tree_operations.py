@@ -21,6 +21,7 @@ from branchline.tui.screens.entry_actions import UNDO, EntryActionsScreen
 from branchline.views.browser.entry_menu import EntryFacts, MenuItem, refusal
 from branchline.views.humanize import age, count
 from branchline.views.operation_lines import entry_words, operation_words
+from branchline.views.session_row import latest_first
 
 __all__ = ["TreeOperationsScreen"]
 
@@ -180,7 +181,7 @@ class TreeOperationsScreen(EntryActionsScreen):
 
         listed = self.branchline.browser.state.loaded.rows
         others = (row for row in listed.values() if row.problem is None and row.path != self.session.file)
-        rows = sorted(others, key=lambda row: -row.modified_ms)
+        rows = sorted(others, key=latest_first)
         if not rows:
             self.tell("no other session is listed that a turn could come from")
             return
@@ -203,7 +204,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         )
 
     def _about(self, row: SessionRow) -> str:
-        return f"{self.branchline.source.agent(row)}, {age(row.modified_ms, self.branchline.now())}"
+        return f"{self.branchline.source.agent(row)}, {age(row.active_ms, self.branchline.now())}"
 
     def _squash(self, key: str) -> None:
         if (part := self._range_to(key)) is None:

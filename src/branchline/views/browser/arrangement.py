@@ -14,7 +14,7 @@ import msgspec
 
 from branchline.views.forest import Forest, build_forest, drawn_branches
 from branchline.views.query import Match, Query, Search, SearchFields
-from branchline.views.session_row import ListItem, SessionRow, row_name
+from branchline.views.session_row import ListItem, SessionRow, latest_first, row_name
 from branchline.views.text import one_line
 
 __all__ = [
@@ -87,7 +87,7 @@ def face_of(row: SessionRow, agent: str) -> SearchFields:
         cwd=(row.cwd or "").lower(),
         agent=agent.lower(),
         model=f"{row.provider or ''}/{row.model or ''}".lower(),
-        active_ms=row.modified_ms if row.last_activity_ms is None else row.last_activity_ms,
+        active_ms=row.active_ms,
         tags=frozenset(row.tags),
         archived=row.archived,
     )
@@ -117,8 +117,7 @@ def arrange(
             continue
         if choice.project and project_name(row) != choice.project:
             continue
-        active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
-        if not has_shape(row, choice.shape) or (choice.since_ms and active_ms < choice.since_ms):
+        if not has_shape(row, choice.shape) or (choice.since_ms and row.active_ms < choice.since_ms):
             continue
         if not query:
             if _is_slight(row, choice.hide):
@@ -181,9 +180,9 @@ def _ordered(
         case "created":
             chosen.sort(key=lambda item: item[1].created or "", reverse=True)
         case "recent":
-            chosen.sort(key=lambda item: (-item[1].modified_ms, item[1].key))
+            chosen.sort(key=lambda item: latest_first(item[1]))
         case "threaded" | "relevance":
-            chosen.sort(key=lambda item: (item[0], -item[1].modified_ms, item[1].key))
+            chosen.sort(key=lambda item: (item[0], *latest_first(item[1])))
         case "messages":
             chosen.sort(key=lambda item: -(item[1].messages or 0))
         case column:

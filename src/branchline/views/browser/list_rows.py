@@ -113,7 +113,7 @@ def header_line(columns: ScreenColumns, *, sort: str = "recent") -> Line:
 
 
 def row_line(row: SessionRow, columns: ScreenColumns, look: RowLook) -> Line:
-    moment = row.modified_ms
+    moment = row.active_ms
     if look.by_created and row.created:
         moment = milliseconds(row.created) or moment
     cells = _cells(

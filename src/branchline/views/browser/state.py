@@ -38,7 +38,14 @@ from branchline.views.figures import CostFigure, sum_of_costs
 from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
-from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
+from branchline.views.session_row import (
+    ELSEWHERE,
+    OTHER_AGENT,
+    ListItem,
+    SessionRow,
+    SkippedFile,
+    row_name,
+)
 from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, shown_line, spread
 from branchline.views.text import one_line
 from branchline.views.tool_calls import short_path
@@ -96,6 +103,8 @@ class ScopeRows:
         self.rows: dict[str, SessionRow] = {}
         self._unchecked: set[str] = set()
         self.hidden: list[SkippedFile] = []
+        self.left_out = 0
+        """How many files of this scope are hidden: those of other directories and agents are not of it."""
         self.loaded = 0
         self.total: int | None = None
 
@@ -112,6 +121,7 @@ class ScopeRows:
         else:
             self._unchecked.difference_update(names)
         self.hidden += batch.hidden
+        self.left_out += sum(item.reason not in (ELSEWHERE, OTHER_AGENT) for item in batch.hidden)
         self.loaded, self.total = batch.loaded, batch.total
         if self.done:
             for name in self._unchecked:
@@ -257,7 +267,7 @@ class BrowserState(Generic[_Source]):
         fields = {term.field for term in self.query.terms}
         if not self.query.words and self.query.pattern is None and not fields & _TELLING:
             self.hits = {}
-        self.given_up = "" if not hits.notes else hits.notes[0]
+        self.given_up = hits.remarks[0] if hits and hits.remarks else ""
 
     def next_sort(self) -> None:
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
@@ -283,9 +293,7 @@ class BrowserState(Generic[_Source]):
         found.append(("scope", "all directories" if self.scope == "here" else f"only {here}", "Shift+Tab"))
         for period, days in _PERIODS.items():
             since = self.now() * 1000 - days * _DAY_MS
-            number = (
-                sum((row.last_activity_ms or row.modified_ms) >= since for row in rows) if days else len(rows)
-            )
+            number = sum(row.active_ms >= since for row in rows) if days else len(rows)
             found.append(("period", period, f"{number:,}"))
         for shape, words in _SHAPES.items():
             found.append(("shape", words, f"{sum(has_shape(row, shape) for row in rows):,}"))
@@ -562,7 +570,7 @@ class BrowserState(Generic[_Source]):
         unreadable = len(loaded.unreadable)
         what = {"empty": "empty", "one-shot": "empty or one-shot"}.get(self.hide, "")
         rest = f", {self.arranged.left_out:,} {what} hidden" if self.arranged.left_out else ""
-        rest += f", {len(loaded.hidden):,} left out" if loaded.hidden else ""
+        rest += f", {loaded.left_out:,} left out" if loaded.left_out else ""
         rest += f", {unreadable:,} unreadable" if unreadable else ""
         if len(told) + len(rest) + 40 > width:
             rest = ""
@@ -600,6 +608,11 @@ class BrowserState(Generic[_Source]):
         if self.query:
             words = one_line(self.words)
             lines = [make_line(Span(" No session matches ", "tool"), Span(words, "title"), Span(".", "tool"))]
+            if self.answer is not None:
+                said = [self.answer.coverage, *self.answer.remarks]
+                if self.answer.unindexed:
+                    said.append(f"{count(self.answer.unindexed, 'session')} not indexed yet")
+                lines += [make_line(Span(f" {one_line(text)}", "dim")) for text in said]
             keys = [("Esc", "clear the search")]
             if found := self._agents_like(words):
                 keys.insert(0, ("type", f"agent:{found[0][0]}, {count(found[0][1], 'session')}"))
