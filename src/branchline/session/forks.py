@@ -59,6 +59,8 @@ class ForkDestination(NamedTuple):
     id: str | None = None
     to: str | None = None
     key: str | None = None
+    lossy: bool = False
+    """Whether a copy for another agent may lack messages of the path."""
 
 
 class ForkPlan(NamedTuple):
@@ -122,13 +124,13 @@ def plan(
     own = transcript.format
     format_, header, store = _target(source, place, clock)
     if not format_.is_appendable:
-        return _whole_plan(source, leaf, format_, header, store, scope=scope, durability=durability)
+        return _whole_plan(source, leaf, format_, header, store, place, scope=scope, durability=durability)
     if format_ is own:
         whole = scope == "tree"
         writer = own.required_writer()
         lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
-        lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
+        lines = _carried(transcript, format_, header, None if scope == "tree" else leaf, place)
     if place.to == "pi":
         from branchline.conversion.entry_utils import add_missing_usage  # noqa: PLC0415  few forks need it
 
@@ -153,6 +155,7 @@ def _whole_plan(
     format_: Format,
     header: Header,
     store: Store,
+    place: ForkDestination,
     *,
     scope: ForkScope,
     durability: Durability,
@@ -163,7 +166,7 @@ def _whole_plan(
             f"a whole tree for {format_.name} keeps the leaf of its source; branch there first, "
             "or fork only the path"
         )
-    lines = _carried(source.transcript, format_, header, None if scope == "tree" else leaf)
+    lines = _carried(source.transcript, format_, header, None if scope == "tree" else leaf, place)
     target = new_writer(format_, header, store, lines=lines, durability=durability)
     return ForkPlan(writer=target, cwd=header.cwd, stand=None, labels=[])
 
@@ -225,13 +228,18 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     return made
 
 
-def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | None) -> bytes:
+def _carried(
+    transcript: EntryLog, target: Format, header: Header, leaf: int | None, place: ForkDestination
+) -> bytes:
     """Return the copy as a file of another format; the caller sets labels and title of a native one."""
-    from branchline.conversion import convert, native_lines  # noqa: PLC0415  few forks need it
+    from branchline.conversion import convert, native_lines, require_messages  # noqa: PLC0415  few forks need it
 
     if target is PI:
         return b"".join([target.required_writer().encode_header(header), *native_lines(transcript, leaf)])
-    return convert(transcript, target, header, leaf=leaf).data
+    made = convert(transcript, target, header, leaf=leaf)
+    if not place.lossy:
+        require_messages(made, target.name)
+    return made.data
 
 
 def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tuple[Format, Header, Store]:
