@@ -136,7 +136,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
 
 
 def plan_files(session: Session, request: ConvertRequest) -> list[PlannedFile]:
-    """Convert a session in memory. Nothing is written; raises whatever :func:`convert` raises before it writes."""
+    """Convert a session in memory. Raises whatever :func:`convert` raises before it writes."""
     require_choice("scope", request.scope, ConvertScope)
     to = agent_name(request.to)
     target = target_format(to)
@@ -314,7 +314,7 @@ def _file(planned: PlannedFile) -> ConvertedFile:
 
 
 def installed_file(to: str, planned: PlannedFile) -> ConvertedFile:
-    """Return what is known of a file where its agent looks for sessions, with the command that continues it."""
+    """Describe a file that its agent will find, with the command that continues it there."""
     resume, problems = _resume(to, planned.path, planned.header)
     return msgspec.structs.replace(_file(planned), resume=resume, problems=problems)
 

@@ -84,11 +84,12 @@ def hand_over(
     lossy: bool = False,
     write: bool = True,
 ) -> Handover:
-    """Convert a session for another agent and install it there; with ``write=False``, say what would be written.
+    """Convert a session for another agent and install it there.
 
-    ``cwd`` is the working directory of the new session (default: that of the old one). A session that the
-    agent has already is not converted, and a copy that an earlier call installed is used again as long as
-    neither it nor the session has changed. Raises what :func:`require_handover` raises, and whatever
+    With ``write=False`` nothing is written, and the result says what would be. ``cwd`` is the working
+    directory of the new session (default: that of the old one). A session that the agent has already is not
+    converted, and a copy that an earlier call installed is used again as long as neither it nor the session
+    has changed. Raises what :func:`require_handover` raises, and whatever
     :func:`~branchline.actions.convert.convert` raises.
     """
     to = agent_name(to)
@@ -115,7 +116,7 @@ def hand_over(
 
 
 def _earlier_copy(session: Session, request: ConvertRequest, planned: PlannedFile) -> PlannedFile | None:
-    """Return the copy that an earlier call installed, if it is what would be written now but for its id and time.
+    """Return the copy that an earlier call installed, if all but its id and time would be written again.
 
     A copy that its agent has continued is a session of its own, and so is the copy of a session that has
     changed since: neither is touched or used again.
