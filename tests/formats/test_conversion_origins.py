@@ -35,7 +35,10 @@ def healthy(program):
 def test_every_sample_comes_back_byte_for_byte_damage_included(program):
     for path in samples(program):
         data = path.read_bytes()
-        native = convert(read(data, name=str(path)), PI, HEADER).data
+        source = read(data, name=str(path))
+        if source.reading.is_superseded:
+            continue  # Operator's older store is rewritten in the present form
+        native = convert(source, PI, HEADER).data
 
         back = convert(read(native, PI), TARGETS[program], OTHER, exact=True)
 
