@@ -18,10 +18,9 @@ from branchline.actions.output_file import output_directory, require_new_path, w
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips, require_messages
 from branchline.conversion import convert as convert_log
-from branchline.conversion.entry_utils import add_missing_usage
 from branchline.entries import Header
 from branchline.errors import BranchlineError, FileExists, InvalidArgument, NotSupported, UnsupportedFormat
-from branchline.formats import PI, Format, agent_name
+from branchline.formats import Format, agent_name
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
     ResumeCommand,
@@ -199,9 +198,6 @@ def _converted(session: Session, request: ConvertRequest, header: Header, leaf: 
     converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
     if not request.lossy:
         require_messages(converted, to)
-    if to == "pi" and session.transcript.format is PI and not request.same_id:
-        # Native answers may have no usage, on which pi fails.
-        converted = msgspec.structs.replace(converted, data=add_missing_usage(converted.data))
     return converted
 
 

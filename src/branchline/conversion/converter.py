@@ -12,7 +12,6 @@ from branchline.conversion.entry_utils import (
     says_something,
     with_edit,
     with_model,
-    with_some_usage,
     with_unknown_cost,
     with_usage,
     without_thinking,
@@ -163,8 +162,6 @@ class Converter(EntryWriter):
             entry = with_usage(entry, self.plan.spent[position])
         if not self.source.records_cost:
             entry = with_unknown_cost(entry)
-        if is_pi and not self.bare:
-            entry = with_some_usage(entry)
         if (reason := self.target.traits.unsupported.get("thinking")) is not None:
             stripped = without_thinking(entry)
             if stripped is None:

@@ -147,6 +147,11 @@ class FormatWriter(Protocol[IndexT_contra]):
         """Return the lines for new entries, including newlines."""
         ...
 
+    def published_head(self, index: IndexT_contra) -> bytes | None:
+        """Return other first lines for a draft that becomes a file; None if it keeps its own."""
+        del index
+        return None
+
     def fork(self, transcript: EntryLog[IndexT_contra], leaf: int, header: Header) -> bytes:
         """Return a new file with the path to an entry (-1: no entries) that names its parent."""
         ...
@@ -544,6 +549,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """After how many days without a change the agent deletes sessions by default; None for never."""
     keeps_days_setting: str = ""
     """The name of that setting in ``settings.json`` beside the sessions folder, if there is one."""
+    own_blocks: frozenset[str] = frozenset()
+    """Types of blocks that only this agent writes; a message with them is stored whole."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the session."""
     appendable: bool = True

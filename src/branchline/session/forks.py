@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from branchline import places
 from branchline.clock import Clock, iso
 from branchline.context import milliseconds
-from branchline.entries import CompactionSummaryMessage, Header, Label
+from branchline.entries import CompactionSummaryMessage, Header, Label, SessionInfo
 from branchline.errors import NotSupported
 from branchline.formats import PI, EntryLog, Format, LabelState
 from branchline.log import Durability
@@ -131,10 +131,6 @@ def plan(
         lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf, place)
-    if place.to == "pi":
-        from branchline.conversion.entry_utils import add_missing_usage  # noqa: PLC0415  few forks need it
-
-        lines = add_missing_usage(lines)
     target = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
     return ForkPlan(
         writer=target,
@@ -142,7 +138,7 @@ def plan(
         stand=_stand(source, leaf, target, scope),
         labels=_labels(source, target) if scope == "path" else [],
         reset=scope == "tree" and leaf == ROOT,
-        title=source.title if format_ is not own and target.transcript.reading.title is None else None,
+        title=_title(source, format_, leaf, scope) if target.transcript.reading.title is None else None,
         folder=source.file
         if format_ is own and own.traits.copies_companion_folder and scope == "tree"
         else None,
@@ -289,6 +285,20 @@ def _stand(source: SessionQueries, leaf: int, target: SessionWriter, scope: Fork
         return None
     chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in target.transcript.tree), None)
+
+
+def _title(source: SessionQueries, target: Format, leaf: int, scope: ForkScope) -> str | None:
+    """Return the title of a copy: in its own format, the newest that was given on the copied path."""
+    tree = source.index
+    places = [at for at, kind in enumerate(tree.types) if kind == "session_info"]
+    if scope == "tree" or not places or source.transcript.format is not target:
+        return source.title
+    chain = {ROOT, *tree.path_positions(leaf)}
+    given = [at for at in places if tree.nearest_conversation_entry(tree.parents[at]) in chain]
+    if not given or leaf == ROOT:
+        return None
+    entry = source.transcript.entry(given[-1])
+    return entry.name if isinstance(entry, SessionInfo) and entry.name else None
 
 
 def _labels(source: SessionQueries, target: SessionWriter) -> list[tuple[str, LabelState]]:

@@ -737,7 +737,7 @@ class Session(SessionShortcuts, SessionQueries):
             if len(message) != 1:
                 raise InvalidArgument(f"these are {len(message)} messages: append_messages() takes them")
             (message,) = message
-        stored = normalize_message(message, self._clock)
+        stored = normalize_message(message, self._clock, self._writer.format.traits.own_blocks)
         if isinstance(stored, ToolResult) and not stored.tool_name:
             said = [item.message for item in self.context().messages]
             return name_tool(stored, reversed([*said, *together]))
