@@ -59,6 +59,8 @@ __all__ = [
 ]
 
 _EXACT = 2**53
+_LATEST = 8_640_000_000_000_000
+"""The last moment that JavaScript knows, in milliseconds."""
 
 
 def message_of(entry: Entry) -> Message | None:
@@ -295,6 +297,17 @@ def with_model(entry: Entry, provider: str, model: str) -> Entry:
         return entry
     named = msgspec.structs.replace(message, provider=provider, model=model)
     return msgspec.structs.replace(entry, message=named)
+
+
+def with_possible_time(entry: Entry) -> Entry:
+    """Return an entry whose message has the time of the entry instead of a number that is no moment."""
+    message = message_of(entry)
+    if message is None or isinstance(message, UnknownMessage) or message.timestamp is None:
+        return entry
+    if -_LATEST <= message.timestamp <= _LATEST:
+        return entry
+    timed = msgspec.structs.replace(message, timestamp=milliseconds(entry.timestamp))
+    return msgspec.structs.replace(entry, message=timed)
 
 
 def with_unknown_cost(entry: Entry) -> Entry:
