@@ -155,6 +155,8 @@ def entry_usage(entry: Entry, *, priced: bool = True) -> Iterator[tuple[str, Usa
     """Yield the usage of one entry, each part with its model."""
     match entry:
         case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
+            if not message.usage.is_recorded:
+                return
             yield model_name(message), usage_sum(message.usage, priced=priced)
         case MessageEntry(message=ToolResult(usage=Usage() as usage)):
             yield TOOLS_AND_SUMMARIES, usage_sum(usage, priced=priced)

@@ -79,6 +79,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False, rena
     cost: Cost = Cost()
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether this was counted; otherwise it is only there because pi requires the numbers."""
+        return self.cost.known is not False or bool(self.context_tokens or self.cost.total)
+
+    @property
     def context_tokens(self) -> Number:
         """Everything that this call read and wrote; files of version 1 carry no total."""
         parts = (self.input, self.output, self.cache_read, self.cache_write)

@@ -22,8 +22,8 @@ _CARRIED = frozenset({"usage", "custom", "session_info"})  # belong to their par
 def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     """Yield the lines of one path, root to leaf, relinked around omitted labels and leaf moves.
 
-    Titles, usage and custom data whose parent is on the path are copied too. A title that was given before
-    the first message is on every path that is not empty.
+    Usage, custom data and the newest title whose parent is on the path are copied too. A title that was given
+    before the first message is on every path that is not empty.
     """
     tree = transcript.tree
     chain = tree.path_positions(leaf)
@@ -34,10 +34,16 @@ def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     ]
     parents = dict(zip(kept, [ROOT, *kept], strict=False))
     following = next_kept(chain, parents)
+    title = ROOT
     for position in _dangling(transcript, set(chain)):
         above = tree.parents[position]
-        if above in parents or (above == ROOT and kept and tree.types[position] == "session_info"):
-            parents[position] = above
+        if tree.types[position] != "session_info":
+            if above in parents:
+                parents[position] = above
+        elif above in parents or (above == ROOT and kept):
+            title = position
+    if title != ROOT:
+        parents[title] = tree.parents[title]
     for position in sorted(parents):
         changes: dict[str, Any] = {}
         first = _first_kept(transcript, position)
