@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -45,6 +45,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "HeadWriter",
     "ImportedFiles",
     "LinkFields",
     "LogReader",
@@ -124,6 +125,15 @@ class FormatReader(Protocol[IndexT]):
         return None
 
 
+@runtime_checkable
+class HeadWriter(Protocol[IndexT_contra]):
+    """A writer of a format whose first lines hold what is decided later, such as a title."""
+
+    def published_head(self, index: IndexT_contra) -> bytes | None:
+        """Return other first lines for a draft that becomes a file; None if it keeps its own."""
+        ...
+
+
 class FormatWriter(Protocol[IndexT_contra]):
     """Encodes new lines and whole new files as the agent does.
 
@@ -146,11 +156,6 @@ class FormatWriter(Protocol[IndexT_contra]):
     def encode(self, entries: Sequence[Entry], index: IndexT_contra) -> bytes:
         """Return the lines for new entries, including newlines."""
         ...
-
-    def published_head(self, index: IndexT_contra) -> bytes | None:
-        """Return other first lines for a draft that becomes a file; None if it keeps its own."""
-        del index
-        return None
 
     def fork(self, transcript: EntryLog[IndexT_contra], leaf: int, header: Header) -> bytes:
         """Return a new file with the path to an entry (-1: no entries) that names its parent."""

@@ -23,6 +23,7 @@ from branchline.errors import (
     SessionNotFound,
 )
 from branchline.formats import EntryLog, Format
+from branchline.formats.protocol import HeadWriter
 from branchline.log import (
     CompareAndAppendLog,
     Durability,
@@ -266,9 +267,10 @@ class SessionWriter:
 
     def _replace_head(self, log: Log) -> None:
         """Write a draft again if it has other first lines as a file; no other program reads drafts."""
-        if not isinstance(log, FileLog) or not os.path.exists(log.path):
+        writer = self.format.required_writer()
+        if not isinstance(writer, HeadWriter) or not isinstance(log, FileLog) or not os.path.exists(log.path):
             return
-        head_of = self.format.required_writer().published_head
+        head_of = writer.published_head
         self.catch_up()
         if head_of(self.transcript.reading) is None:
             return
