@@ -22,6 +22,7 @@ others, for example a TypeError for a missing or unknown argument::
     │   ├── InvalidType      or a type that is not allowed (also a TypeError)
     │   └── InvalidMessage   this is no message, or one that no model would see correctly
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
+    │   ├── DropsMessages    the new file would lack messages of the path; nothing was written
     │   ├── UnsupportedFormat  no session can be written in this format (also a ValueError)
     │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
     ├── KeyTaken             the store has a session of this name already (also a FileExistsError)
@@ -59,6 +60,7 @@ __all__ = [
     "CannotOpen",
     "Closed",
     "ContextOverflow",
+    "DropsMessages",
     "EntryNotFound",
     "FileExists",
     "FileMissing",
@@ -169,6 +171,17 @@ class InvalidType(InvalidArgument, TypeError):
 
 class NotSupported(BranchlineError):
     """The format of this file cannot hold what was asked for."""
+
+
+class DropsMessages(NotSupported):
+    """A new file for another agent would lack messages of the path. Nothing was written."""
+
+    def __init__(self, loss: str) -> None:
+        super().__init__(
+            f"{loss}; nothing was written. Option --lossy (in Python lossy=True) writes the rest"
+        )
+        self.loss = loss
+        """Who would lack how many messages, and why."""
 
 
 class UnsupportedFormat(NotSupported, ValueError):

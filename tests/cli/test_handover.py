@@ -19,6 +19,7 @@ from branchline.session import Session
 from support import CORPUS
 
 PROGRAMS = ("claude", "codex", "pi", "omp", "zot", "piglet", "induscode", "operator", "qwen", "copilot")
+CONVERTED = ("claude", "codex", "pi", "omp", "zot", "piglet", "induscode", "operator", "qwen", "copilot")
 NEWS = "2030-01-01T00:00:00.000Z"
 
 
@@ -112,17 +113,97 @@ def test_the_exact_command_is_printed_with_the_directory(
 ):
     session = talk if source == "ours" else str(next((CORPUS / "gemini").rglob("session-*.jsonl")))
 
-    result = run("resume", session, "--in", agent, "--show", "--cwd", str(world))
+    # The session of Gemini CLI has a summary, with which some programs hold nothing from before it.
+    options = ("--in", agent, "--lossy", "--cwd", str(world))
+    made = data("resume", session, *options)["handed_over"]
+    result = run("resume", session, *options, "--show")
 
-    (made,) = [
-        path
-        for path in (world.parent / "person").rglob("*.*json*")
-        if path.suffix in (".jsonl", ".ndjson") and path.name != "session_index.jsonl"
-    ]
-    with Session.open(made) as opened:
-        expected = command.format(id=opened.id, path=made)
+    expected = command.format(id=made["session"], path=made["path"])
     assert result.stdout == f"cd {world} && {expected}\n"
     assert "kept as they are" in result.stderr
+
+
+def everything(folder: Path) -> dict[str, bytes | None]:
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.parametrize("agent", CONVERTED)
+def test_showing_writes_nothing_and_names_the_command_that_does(
+    data, run, tmp_path, world, talk, agents, agent
+):
+    before = everything(tmp_path)
+
+    first = run("resume", talk, "--in", agent, "--show")
+    told = data("resume", talk, "--in", agent, "--show")
+
+    assert everything(tmp_path) == before
+    assert first.stdout.startswith("branchline resume ")
+    assert shlex.split(first.stdout) == told["command"]
+    assert "nothing was written" in first.stderr
+    assert "kept as they are" in first.stderr
+    assert told["would_write"]["fidelity"]["entries"] > 0
+    assert "handed_over" not in told
+    made = data(*told["command"][1:])["handed_over"]
+    assert Path(made["path"]).exists()
+
+
+@pytest.mark.parametrize("agent", CONVERTED)
+def test_an_unchanged_copy_is_used_again(data, run, tmp_path, world, talk, agents, agent):
+    first = data("resume", talk, "--in", agent)
+    before = everything(tmp_path)
+
+    second = data("resume", talk, "--in", agent)
+    shown = run("resume", talk, "--in", agent, "--show")
+
+    assert everything(tmp_path) == before
+    assert second["command"] == first["command"]
+    assert (first["handed_over"]["again"], second["handed_over"]["again"]) == (False, True)
+    assert first["handed_over"]["path"] == second["handed_over"]["path"]
+    assert shlex.split(shown.stdout)[3:] == first["command"]
+    assert "nothing has changed since" in shown.stderr
+
+
+@pytest.mark.parametrize("agent", CONVERTED)
+def test_a_copy_of_what_has_changed_since_is_a_new_one(data, run, tmp_path, world, talk, agents, agent):
+    first = data("resume", talk, "--in", agent)["handed_over"]["path"]
+    old = Path(first).read_bytes()
+    run("append", talk, "One more question.")
+
+    second = data("resume", talk, "--in", agent)["handed_over"]
+    with open(second["path"], "ab") as file:
+        file.write(b'{"type":"more"}\n')
+    third = data("resume", talk, "--in", agent)["handed_over"]
+
+    assert len({first, second["path"], third["path"]}) == 3
+    assert Path(first).read_bytes() == old
+    with Session.open(third["path"]) as session:
+        assert "One more question." in str(session.context().messages[-1])
+
+
+def test_without_a_terminal_nothing_is_converted_before_the_refusal(run, tmp_path, talk, agents):
+    before = everything(tmp_path)
+
+    result = run("resume", talk, "--in", "codex", code=1)
+
+    assert "codex needs a terminal, so nothing was written" in result.stderr
+    assert f"_{talk}.jsonl --in codex` in one" in result.stderr
+    assert everything(tmp_path) == before
+
+
+def test_messages_of_the_path_are_dropped_only_with_lossy(run, data, tmp_path, world, agents):
+    with Session.create(world, directory=world / "kept", persist="at_once") as session:
+        session.append_message("an old prompt")
+        session.append_compaction("in short", session.append_message("a kept prompt"), 100)
+        session.append_message("a new prompt")
+    before = everything(tmp_path)
+
+    for options in ([], ["--show"], ["--json"]):
+        refused = run("resume", session.file, "--in", "zot", *options, code=1)
+        assert "zot would lack 1 message of the path" in refused.stderr + refused.stdout
+    assert everything(tmp_path) == before
+    made = data("resume", session.file, "--in", "zot", "--lossy")["handed_over"]
+    assert "a new prompt" in Path(made["path"]).read_text()
+    assert "--lossy goes with --in" in run("resume", session.file, "--lossy", code=2).stderr
 
 
 def test_the_agent_starts_in_the_directory_of_the_session(tmp_path, world, talk, agents):

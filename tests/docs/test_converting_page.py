@@ -9,9 +9,11 @@ import pytest
 from branchline.clock import FixedClock
 from branchline.conversion import Fidelity, convert
 from branchline.entries import Header
+from branchline.formats import PI
 from branchline.plugins.formats import formats
 from branchline.session import Session
-from support import ROOT
+from formats.conversion_kit import TARGETS, read, session_files
+from support import CORPUS, ROOT
 
 PAGE = (ROOT / "docs" / "guides" / "converting.md").read_text(encoding="utf-8")
 COLUMNS = (
@@ -147,6 +149,39 @@ def row(name: str) -> str:
             make(session)
             cells.append(outcome(convert(session.transcript, target, HEADER).fidelity, kind))
     return f"| {name} | {' | '.join(cells)} |"
+
+
+KINDS = {"user message": 0, "answer": 1, "tool result": 2, "compaction": 3, "branch summary": 3}
+WITH_SAMPLES = COLUMNS[:-1]
+
+
+def comes_back(agent: str) -> str:
+    """A row of the table of what comes back from the native format, counted over the samples."""
+    target = TARGETS[agent]
+    same = files = 0
+    back, all_ = [0] * 5, [0] * 5
+    for path in session_files(CORPUS / agent):
+        source = read(path.read_bytes(), name=str(path))
+        if source.format is not target or source.reading.is_superseded:
+            continue
+        native = read(convert(source, PI, HEADER).data, PI)
+        fidelity = convert(native, target, HEADER, exact=True)
+        same += fidelity.data == path.read_bytes()
+        files += 1
+        report = fidelity.fidelity
+        changed = [(note.kind, len(note.entries)) for note in report.approximated]
+        for kind, count in [*report.carried.items(), *changed]:
+            back[KINDS.get(kind, 4)] += count
+            all_[KINDS.get(kind, 4)] += count
+        for note in report.lost:
+            all_[KINDS.get(note.kind, 4)] += len(note.entries)
+    pairs = zip((same, *back), (files, *all_), strict=True)
+    return f"| {agent} | {' | '.join(f'{some} of {whole}' if whole else '–' for some, whole in pairs)} |"
+
+
+@pytest.mark.parametrize("agent", WITH_SAMPLES)
+def test_the_table_of_round_trips_says_what_comes_back(agent):
+    assert comes_back(agent) in PAGE
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -138,7 +138,8 @@ def _said(session: EntryLog, leaf: int | None) -> list[tuple[str, list[Any]]]:
         if isinstance(message, SystemMessage):
             continue
         role, parts = type(message).__name__, _parts(message)
-        if found and found[-1][0] == role and role != "ToolResult":
+        waits = found and any(part[0] == "call" for part in found[-1][1])  # for results, which come between
+        if found and found[-1][0] == role and role != "ToolResult" and not waits:
             found[-1][1].extend(parts)
         elif parts:
             found.append((role, parts))

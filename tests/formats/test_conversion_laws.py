@@ -173,3 +173,18 @@ def _by_call(session) -> dict[tuple[str, int], Entry]:
                     calls[block.id] = made
                     made += 1
     return found
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("value", ["1e400", "-1e400", "NaN", "1" + "0" * 400])
+def test_a_time_that_is_no_moment_stops_no_conversion(name, value):
+    data = (
+        b'{"type":"session","version":3,"id":"rich","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/home/u"}\n'
+        b'{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z",'
+        b'"message":{"role":"user","content":"hello","timestamp":' + value.encode() + b"}}\n"
+    )
+
+    made = convert(read(data, PI), TARGETS[name], HEADER)
+
+    assert b"hello" in made.data
+    assert sum(made.fidelity.counted().values()) == 1

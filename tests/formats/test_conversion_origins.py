@@ -37,7 +37,10 @@ def test_every_sample_comes_back_byte_for_byte_damage_included(program):
         if "older" in path.parts:
             continue  # a store that is only read comes back in the form of today
         data = path.read_bytes()
-        native = convert(read(data, name=str(path)), PI, HEADER).data
+        source = read(data, name=str(path))
+        if source.reading.is_superseded:
+            continue  # Operator's older store is rewritten in the present form
+        native = convert(source, PI, HEADER).data
 
         back = convert(read(native, PI), TARGETS[program], OTHER, exact=True)
 

@@ -289,6 +289,47 @@ def test_a_new_file_begins_with_an_empty_slot_and_a_header():
     assert read(data).reading.header == NEW
 
 
+@pytest.mark.parametrize("titles", [("Early",), ("First", "Early")])
+def test_a_title_given_before_the_first_answer_is_where_oh_my_pi_looks_for_it(tmp_path, titles):
+    with Session.create("/tmp", directory=tmp_path, format="oh-my-pi", clock=FixedClock(5)) as session:
+        session.append_message("hi")
+        for title in titles:  # in the same moment
+            session.set_title(title)
+        session.append_message({"role": "assistant", "content": "hello"})
+        session.append_message("more")
+        file, entries = session.file, list(session.index.keys)
+
+    slot, header, *_ = Path(file).read_bytes().splitlines(keepends=True)
+    assert len(slot) == 256
+    assert (json.loads(slot)["title"], json.loads(slot)["source"]) == ("Early", "user")
+    assert (json.loads(header)["title"], json.loads(header)["titleSource"]) == ("Early", "user")
+    with Session.open(file) as again:
+        assert (again.title, list(again.index.keys)) == ("Early", entries)
+        assert not again.findings
+
+
+def test_a_title_given_in_the_moment_of_another_is_the_title(tmp_path):
+    with Session.create(
+        "/tmp", directory=tmp_path, format="oh-my-pi", title="One", persist="at_once", clock=FixedClock(5)
+    ) as session:
+        session.set_title("Two")
+
+        assert session.title == "Two"
+
+
+@pytest.mark.parametrize("kind", ["anthropicServerTool", "fallback"])
+def test_blocks_that_only_oh_my_pi_writes_are_kept_whole_as_dictionaries_too(kind):
+    """What was read can be appended as the JSON that it was read from."""
+    block = {"type": kind, "block": {"type": "server_tool_use", "id": "a", "input": {}}}
+    with Session.in_memory("/tmp", format="oh-my-pi") as session:
+        key = session.append_message({"role": "assistant", "content": [block]})
+        (kept,) = session.entry(key).message.content
+
+        assert (kept.type, kept.fields) == (kind, block)
+    with Session.in_memory("/tmp") as native, pytest.raises(ValueError, match="there are no blocks of type"):
+        native.append_message({"role": "assistant", "content": [block]})
+
+
 def test_a_fork_holds_the_path_chained_across_labels_and_carries_the_title():
     """The program itself leaves labels out without chaining what stands around them: sample fork-branched."""
     source = read(SAMPLES / "fork-source.jsonl")

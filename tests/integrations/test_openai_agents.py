@@ -361,3 +361,37 @@ def test_an_item_that_a_context_edit_changed_or_removed_is_given_as_edited(tmp_p
 
     assert everything == [{"role": "user", "content": "other words"}, items[2]]
     assert last == everything
+
+
+def test_a_closed_session_refuses_everything_as_the_sessions_of_the_sdk_do(where):
+    async def talk() -> None:
+        session = BranchlineSession("s", where)
+        await session.add_items([asked(1)])
+        await session.close()
+        await session.close()
+
+        for late in (
+            lambda: session.add_items([asked(2)]),
+            lambda: session.add_items([]),
+            session.get_items,
+            session.pop_item,
+            session.clear_session,
+            session.list_branches,
+        ):
+            with pytest.raises(RuntimeError, match="BranchlineSession is closed"):
+                await late()
+        async with BranchlineSession("s", where) as again:
+            assert await again.get_items() == [asked(1)]
+
+    asyncio.run(talk())
+
+
+def test_settings_may_be_a_dictionary_and_unknown_ones_are_refused_at_once(where):
+    async def talk() -> list[Any]:
+        async with BranchlineSession("s", where, session_settings={"limit": 1}) as session:
+            await session.add_items([asked(1), asked(2)])
+            return await session.get_items()
+
+    assert asyncio.run(talk()) == [asked(2)]
+    with pytest.raises(TypeError, match="limitt"):
+        BranchlineSession("s", where, session_settings={"limitt": 1})

@@ -396,3 +396,61 @@ def test_pi_itself_goes_on_with_a_session_that_was_handed_to_it(
         messages = [item.message for item in found.context().messages]
     said = [message_text(message) for message in messages if message.role in ("user", "assistant")]
     assert said == ["What is a monad?", "A monoid.", "And now?", model_server.ANSWER]
+
+
+# -- the program itself -----------------------------------------------------------------------------------
+
+
+def readme_example(directory: Path) -> Session:
+    """The session that the README's example makes, which ends with an answer without usage."""
+    session = Session.create(directory, directory=directory / "sessions")
+    session.append_message("Why is the sky blue?")
+    session.append_message(
+        {"role": "assistant", "content": [{"type": "text", "text": "Rayleigh scattering."}]}
+    )
+    return session
+
+
+def texts_as_content(directory: Path) -> Session:
+    """An answer and a tool result whose content is a text."""
+    session = readme_example(directory)
+    session.append_message("Look.")
+    call = {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "a"}}
+    session.append_message({"role": "assistant", "content": [call]})
+    session.append_message({"role": "toolResult", "toolCallId": "c1", "toolName": "read", "content": "text"})
+    session.append_message({"role": "assistant", "content": "Plain text."})
+    return session
+
+
+@pytest.mark.parametrize("make", [readme_example, texts_as_content])
+@pytest.mark.parametrize("way", ["native", "converted", "forked"])
+def test_pi_continues_what_the_library_wrote(newest_pi: Peer, tmp_path: Path, make: Any, way: str):
+    with make(tmp_path) as session:
+        file = session.file
+        if way == "converted":
+            file = session.convert("pi", output=f"{tmp_path}/out/").files[0].path
+        elif way == "forked":
+            file = session.fork(to="pi", store=FilesStore(tmp_path / "forks")).file
+    with model_server.model_server() as server:
+        model = {"id": "fake-model", "input": ["text"], "contextWindow": 128000, "maxTokens": 4096}
+        given = {"baseUrl": f"{server.url}/v1", "apiKey": "x", "api": "openai-completions", "models": [model]}
+        (tmp_path / ".pi" / "agent").mkdir(parents=True)
+        (tmp_path / ".pi" / "agent" / "models.json").write_text(json.dumps({"providers": {"fake": given}}))
+        done = subprocess.run(
+            [
+                *(newest_pi.node, newest_pi.module.with_name("cli.js")),
+                *("--provider", "fake", "--model", "fake-model", "--session", file, "-p", "Go on."),
+            ],
+            cwd=tmp_path,
+            env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+        assert done.returncode == 0, done.stderr
+        sent = json.dumps(server.requests[-1]["messages"])
+    assert "Rayleigh scattering." in sent
+    assert "Go on." in sent

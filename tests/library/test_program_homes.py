@@ -94,7 +94,7 @@ def test_a_session_of_a_program_converts_to_every_format_that_is_written(program
 
     for target in WRITTEN:
         made = tmp_path / f"{target}.out"
-        run(home, "convert", path, "--to", target, "-o", str(made), "--lossy")
+        run(home, "convert", path, "--to", target, "-o", str(made), "--lossy")  # some have summaries
 
         assert LAST[program] in made.read_bytes(), target
 

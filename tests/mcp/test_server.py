@@ -376,6 +376,20 @@ def test_a_conversion_lies_where_its_agent_finds_it(ask, talk):
     assert [row["id"] for row in found] == [made["session"]]
 
 
+def test_a_conversion_that_would_lack_messages_is_made_only_when_asked(ask, world):
+    with Session.create(world / "shop", id="short", persist="at_once") as session:
+        session.append_message("an old prompt")
+        session.append_compaction("in short", session.append_message("a kept prompt"), 100)
+    server = build_server(this_project, allow_write=True)
+
+    refused = asked(server, "convert_session", session="short", to="zot")
+    made = ask("convert_session", session="short", to="zot", lossy=True)
+
+    assert refused.is_error
+    assert "would lack 1 message of the path" in refused.content[0].text
+    assert made["lost"]
+
+
 def test_a_store_is_served_like_the_sessions_of_a_project(world):
     with SessionLibrary(world / "app.db") as library, library.get_or_create("user:42") as session:
         session.append_messages(["Why is the checkout slow?", answer("It loads every picture.")])

@@ -20,6 +20,7 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
+    Usage,
     UserMessage,
 )
 from parity.kit import FORMATS, aged, files, talk, texts
@@ -273,6 +274,7 @@ def test_blocks_round_trip_natively(tmp_path):
             Text(text="y"),
             ToolCall(id="c", name="read", arguments={"a": [1]}),
         ),
+        usage=Usage(),
         timestamp=1,
     )
 

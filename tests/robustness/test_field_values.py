@@ -201,7 +201,7 @@ def test_values_that_once_made_a_command_fail(format_name, field, value, probe, 
 @pytest.mark.parametrize("format_name", SAMPLES)
 def test_a_bad_value_below_the_first_line_hides_no_other_line(format_name):
     for trial in trials(format_name, 1, 80):
-        if trial.line:
+        if trial.line and trial.sample.suffix != ".json":  # not a document over several lines
             whole, damaged = trial.sample.read_bytes(), trial.data()
 
             lost = lines_of(whole, trial.sample.name) - lines_of(damaged, trial.sample.name)

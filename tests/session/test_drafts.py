@@ -1,6 +1,7 @@
 """A session without a reply is a draft: not listed, nothing lost, nothing to clean up."""
 
 import os
+import shutil
 import stat
 
 import pytest
@@ -233,6 +234,16 @@ def test_whoever_is_second_to_publish_finds_it_done(place):
 
     assert len(records_of(path_of(session))) == 4
     require_same_after_reopening(other)
+
+
+def test_a_draft_whose_folder_was_deleted_is_not_saved_as_a_file_is_not(place):
+    session = Session.create(CWD, directory=place / "gone")
+    session.append_message(user("hello"))
+    shutil.rmtree(place / "gone")
+
+    for _ in range(2):
+        with pytest.raises(NotSaved, match="nothing was saved"):
+            session.append_message(assistant("hi"))
 
 
 def test_a_draft_whose_name_somebody_else_took_says_so_and_loses_nothing(place):

@@ -207,8 +207,62 @@ def test_usage_and_data_beside_the_path_come_along_and_those_of_other_branches_d
     assert {on_path, spent} < set(made.index)
     assert elsewhere not in made
     assert made.path() == session.path()
-    assert made.title is None  # a title is the parent's own
+    assert made.title == "A title"
     require_same_after_reopening(made)
+
+
+@pytest.mark.parametrize("program", ["branchline", "pi", "oh-my-pi", "operator", "zot", "piglet"])
+@pytest.mark.parametrize("when", ["at birth", "first", "last"])
+def test_a_fork_keeps_a_title_that_was_given_on_its_path(place, program, when):
+    born = {"title": "My title"} if when == "at birth" else {}
+    with Session.create(CWD, directory=place, format=program, **born) as session:
+        if when == "first":
+            session.set_title("My title")
+        session.append_message(user("one"))
+        session.append_message(assistant("1"))
+        if when == "last":
+            session.set_title("My title")
+
+        for made in (session.fork(), session.fork(scope="tree"), Session.fork_from(session.file, CWD)):
+            assert made.title == "My title"
+            require_same_after_reopening(made)
+            made.close()
+
+
+@pytest.mark.parametrize("program", ["branchline", "pi", "operator"])
+def test_a_title_that_was_given_below_the_fork_stays_behind(place, program):
+    with Session.create(CWD, directory=place, format=program) as session:
+        session.set_title("Before")
+        session.append_message(user("one"))
+        first = session.append_message(assistant("1"))
+        session.append_message(user("two"))
+        session.append_message(assistant("2"))
+        session.set_title("Below")
+
+        assert session.fork(first).title == "Before"
+        assert session.fork().title == "Below"
+
+
+def test_a_fork_has_what_pi_needs_of_answers_that_lack_it(place):
+    """Usage of answers, and blocks as content; every other byte of the lines is kept."""
+    lines = [
+        {"type": "session", "version": 3, "id": "old", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": CWD},
+        {"type": "message", "id": "a", "parentId": None, "message": {"role": "user", "content": "text"}},
+        {"type": "message", "id": "b", "parentId": "a", "message": {"role": "assistant", "content": "text"}},
+    ]
+    place.mkdir(exist_ok=True)
+    path = place / "old.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with Session.open(path) as session:
+        for made in (session.fork(), session.fork(scope="tree")):
+            with made, open(made.file, encoding="utf-8") as file:
+                _, prompt, reply = map(json.loads, file)
+            assert prompt == lines[1]
+            assert reply["message"]["content"] == [{"type": "text", "text": "text"}]
+            assert reply["message"]["usage"]["cost"] == {
+                **dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "total"), 0),
+                "known": False,
+            }
 
 
 def test_a_fork_stands_where_it_was_forked_even_if_its_last_line_hangs_higher_up(place):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from branchline import Session
+from branchline.entries import message_text
 from branchline.errors import SessionMoved
 from branchline.session.session import OnConflict
 from branchline.stores import open_store
@@ -70,7 +71,7 @@ def appending(session: Session, name: str, count: int = APPENDS) -> Callable[[],
 
 
 def said(session: Session) -> list[str]:
-    return [entry.message.content for entry in session.entries(session.path())]
+    return [message_text(entry.message) for entry in session.entries(session.path())]
 
 
 @pytest.mark.parametrize("rule", ["branch", "append", "raise"])

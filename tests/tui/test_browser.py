@@ -11,7 +11,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from branchline import SessionLibrary, demo
+from branchline import Session, SessionLibrary, demo
 from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
@@ -399,6 +399,40 @@ def test_a_session_continues_in_another_agent_that_is_picked(
         assert ran == [(("codex", "resume", rollout.stem[-36:]), app.source.cwd)]
         assert row.path is not None
         assert row.path in rollout.read_text()  # as its parent
+
+    drive(app, told)
+
+
+def test_a_copy_that_lacks_messages_is_made_only_after_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Session.create(tmp_path, directory=tmp_path / "kept", persist="at_once") as session:
+        session.append_message("an old prompt")
+        session.append_compaction("in short", session.append_message("a kept prompt"), 100)
+    program = tmp_path / "bin" / "zot"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setenv("ZOT_HOME", str(tmp_path / "zot"))
+    ran: list[tuple[str, ...]] = []
+    app = app_on(tmp_path / "kept", scope="all")
+    monkeypatch.setattr(app, "go_on", lambda going, *, cwd: ran.append(going.command))
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        for _ in range(2):
+            await press(pilot, "alt+i", "enter")
+            await settle(pilot)
+            assert isinstance(app.screen, ConfirmDialog)
+            assert "zot would lack 1 message of the path" in screen(app)
+            assert not list((tmp_path / "zot").rglob("*.jsonl"))
+            await press(pilot, "escape")
+        await press(pilot, "alt+i", "enter")
+        await settle(pilot)
+        await press(pilot, "enter")
+        await settle(pilot)
+        (copy,) = (tmp_path / "zot").rglob("*.jsonl")
+        assert ran == [("zot", "--session", str(copy))]
 
     drive(app, told)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -16,12 +16,11 @@ from branchline._arguments import require_choice
 from branchline.actions.document_import import import_document
 from branchline.actions.output_file import output_directory, require_new_path, write_new, write_output
 from branchline.clock import SystemClock
-from branchline.conversion import Converted, Fidelity, branch_tips
+from branchline.conversion import Converted, Fidelity, branch_tips, require_messages
 from branchline.conversion import convert as convert_log
-from branchline.conversion.entry_utils import add_missing_usage
 from branchline.entries import Header
 from branchline.errors import BranchlineError, FileExists, InvalidArgument, NotSupported, UnsupportedFormat
-from branchline.formats import PI, Format, agent_name
+from branchline.formats import Format, agent_name
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
     ResumeCommand,
@@ -40,9 +39,14 @@ __all__ = [
     "ConvertRequest",
     "ConvertResult",
     "ConvertedFile",
+    "PlannedFile",
     "convert",
+    "convert_again",
     "has_messages",
+    "installed_file",
+    "plan_files",
     "target_format",
+    "write_files",
 ]
 
 TARGETS = (
@@ -110,64 +114,91 @@ def has_messages(session: Session) -> bool:
     return any(role is not None for role in session.index.roles)
 
 
+class PlannedFile(NamedTuple):
+    """A new file that is not written yet."""
+
+    path: str
+    data: bytes
+    header: Header
+    fidelity: Fidelity
+
+
 def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     """Write a session as new files of another agent. The session does not change.
 
-    Raises NotSupported for an agent whose sessions are only read, if a session without messages is to be
-    installed, or if a new file would lack messages of the path and the request is not ``lossy``. Raises
+    Raises NotSupported for an agent whose sessions are only read, or if a session without messages is to be
+    installed, DropsMessages if a new file would lack messages of the path and the request is not ``lossy``,
     FileExists if a path is taken, and ValueError for an unknown agent, or if several files are to go to a
     path that is not a directory.
     """
+    return write_files(session, request, plan_files(session, request))
+
+
+def plan_files(session: Session, request: ConvertRequest) -> list[PlannedFile]:
+    """Convert a session in memory. Raises whatever :func:`convert` raises before it writes."""
     require_choice("scope", request.scope, ConvertScope)
-    request = msgspec.structs.replace(request, to=agent_name(request.to))
-    target = target_format(request.to)
+    to = agent_name(request.to)
+    target = target_format(to)
     if request.install and not has_messages(session):
-        raise NotSupported(f"cannot install {session.id} for {request.to}: it has no messages to go on from")
+        raise NotSupported(f"cannot install {session.id} for {to}: it has no messages to go on from")
     leaves = list(_leaves(session, request))
     if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:
         raise InvalidArgument(f"{len(leaves)} files need a directory; give one with -o DIR/")
-    made: dict[str, Converted] = {}
-    for leaf in leaves:  # grows by the branches that the first file cannot hold
-        header = _header(session, target, request)
-        converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
-        if converted.fidelity.dropped and not request.lossy:
-            raise _drops_messages(request.to, converted.fidelity)
-        if request.to == "pi" and session.transcript.format is PI and not request.same_id:
-            # Native answers may have no usage, on which pi fails.
-            converted = msgspec.structs.replace(converted, data=add_missing_usage(converted.data))
-        if leaf is None and request.every_branch and not request.same_id and _takes_several(request):
-            leaves += converted.branches_left
-        path = _place(request, target, converted.header)
-        if path in made:
+    asked = len(leaves)
+    planned: dict[str, PlannedFile] = {}
+    for number, leaf in enumerate(leaves):  # grows by the branches that the first file cannot hold
+        # Those have ids of their own: two files with the session's id would have one name.
+        keeps_id = request.same_id and number < asked
+        made = _converted(session, request, _header(session, target, request, keeps_id=keeps_id), leaf)
+        if leaf is None and request.every_branch and _takes_several(request):
+            leaves += made.branches_left
+        path = _place(request, target, made.header)
+        if path in planned:
             raise NotSupported(
                 f"cannot write several branches to {path}: with the same id they have one name"
             )
-        if not request.install or target.imports is None:
+        if request.install and target.imports is None and os.path.lexists(path):
+            raise _taken(path)
+        if not request.install:
             require_new_path(path, streams=_is_named(request))
-        made[path] = converted
+        data = made.data if target.imports is None else target.imports.document(made.data)
+        planned[path] = PlannedFile(path, data, made.header, made.fidelity)
+    return list(planned.values())
+
+
+def write_files(session: Session, request: ConvertRequest, planned: list[PlannedFile]) -> ConvertResult:
+    """Write what :func:`plan_files` returned."""
+    target = target_format(request.to)
     files = []
-    for path, converted in made.items():
-        files.append(_written(request, target, path, converted))
+    for file in planned:
+        written = file._replace(path=_write(request, target, file))
+        files.append(installed_file(request.to, written) if request.install else _file(written))
         if request.install and session.title:
-            record_title(target, path, converted.header, session.title)
+            record_title(target, written.path, written.header, session.title)
     return ConvertResult(
         source=session.id,
         source_file=session.file,
         source_format=session.transcript.format.name,
-        target=request.to,
+        target=agent_name(request.to),
         files=tuple(files),
     )
 
 
-def _drops_messages(target: str, fidelity: Fidelity) -> NotSupported:
-    """The error for a conversion that would lose what was said; nothing has been written."""
-    why = {note.why: sum(key in fidelity.dropped for key in note.entries) for note in fidelity.lost}
-    reasons = "; ".join(f"{number} × {reason}" for reason, number in why.items() if number)
-    number = len(fidelity.dropped)
-    return NotSupported(
-        f"{target} would lack {number} {'message' if number == 1 else 'messages'} of the path ({reasons}); "
-        "nothing was written. Option --lossy (in Python lossy=True) writes the rest"
-    )
+def convert_again(session: Session, request: ConvertRequest, file: Session) -> PlannedFile:
+    """Convert a whole session in memory to the id and time of a file that was perhaps converted from it."""
+    header = _header(session, target_format(request.to), request, keeps_id=False)
+    header = msgspec.structs.replace(header, id=file.id, timestamp=file.header.timestamp)
+    made = _converted(session, request, header, None)
+    return PlannedFile(file.file or "", made.data, made.header, made.fidelity)
+
+
+def _converted(session: Session, request: ConvertRequest, header: Header, leaf: int | None) -> Converted:
+    """Convert into a new file in memory. Raises DropsMessages unless the request is ``lossy``."""
+    target, to = target_format(request.to), agent_name(request.to)
+    converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
+    if not request.lossy:
+        require_messages(converted, to)
+    return converted
 
 
 def _is_named(request: ConvertRequest) -> bool:
@@ -206,10 +237,10 @@ def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]
             return tuple(branch_tips(session.transcript)) or (None,)
 
 
-def _header(session: Session, target: Format, request: ConvertRequest) -> Header:
+def _header(session: Session, target: Format, request: ConvertRequest, *, keeps_id: bool) -> Header:
     """The header of the new session: with a link to its source, or with the same id."""
     cwd = session.cwd if request.cwd is None else places.resolve_cwd(request.cwd)
-    if request.same_id:
+    if keeps_id:
         return Header(version=3, id=session.id, timestamp=session.header.timestamp, cwd=cwd)
     clock = SystemClock()
     timestamp = time_after(session.index.times, clock.now())
@@ -224,7 +255,7 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
 
 
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
-    """The path of a new file. Creates the directory of an installed one."""
+    """The path of a new file."""
     name = new_file_name(target, header)
     if request.install and target.imports is not None:
         return name  # the import command of the agent chooses the place
@@ -233,9 +264,7 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
             if (problem := directory_problem(header.cwd)) is not None:
                 raise NotSupported(f"cannot install it for {target.name}: {problem}; name one with --cwd")
             _require_new_session(target, header)
-        directory = store_of(request.to, header).directory
-        create_directory(directory)
-        return os.path.join(directory, name)
+        return os.path.join(store_of(request.to, header).directory, name)
     output = request.output or "."
     within = output_directory(output)
     return os.path.abspath(output) if within is None else os.path.join(within, name)
@@ -250,29 +279,40 @@ def _require_new_session(target: Format, header: Header) -> None:
         for directory, _, names in os.walk(root):
             for name in names:
                 if header.id in name and header.id in target.traits.key_of(name):
-                    taken = os.path.join(directory, name)
-                    raise FileExists(errno.EEXIST, os.strerror(errno.EEXIST), taken)
+                    raise _taken(os.path.join(directory, name))
 
 
-def _written(request: ConvertRequest, target: Format, path: str, made: Converted) -> ConvertedFile:
-    """Write a new file, or let the agent import it."""
-    data = made.data if target.imports is None else target.imports.document(made.data)
+def _taken(path: str) -> FileExists:
+    return FileExists(errno.EEXIST, os.strerror(errno.EEXIST), path)
+
+
+def _write(request: ConvertRequest, target: Format, file: PlannedFile) -> str:
+    """Write a new file, or let the agent import it, and return where it is."""
     if request.install and target.imports is not None:
-        path = import_document(target, data, made.header)
-    elif _is_named(request):
-        write_output(path, data)
+        return import_document(target, file.data, file.header)
+    if request.install:
+        create_directory(os.path.dirname(file.path))
+    if _is_named(request):
+        write_output(file.path, file.data)
     else:
-        write_new(path, data)
-    resume, problems = _resume(request.to, path, made.header) if request.install else (None, ())
+        write_new(file.path, file.data)
+    return file.path
+
+
+def _file(planned: PlannedFile) -> ConvertedFile:
     return ConvertedFile(
-        session=made.header.id,
-        path=path,
-        cwd=made.header.cwd,
-        size=len(data),
-        fidelity=made.fidelity,
-        resume=resume,
-        problems=problems,
+        session=planned.header.id,
+        path=planned.path,
+        cwd=planned.header.cwd,
+        size=len(planned.data),
+        fidelity=planned.fidelity,
     )
+
+
+def installed_file(to: str, planned: PlannedFile) -> ConvertedFile:
+    """Describe a file that its agent will find, with the command that continues it there."""
+    resume, problems = _resume(to, planned.path, planned.header)
+    return msgspec.structs.replace(_file(planned), resume=resume, problems=problems)
 
 
 def _resume(target: str, path: str, header: Header) -> tuple[str | None, tuple[str, ...]]:

@@ -271,6 +271,7 @@ def _answer(entry: Entry, message: AssistantMessage) -> EntryText:
             files.update(dict.fromkeys(files_in(call.arguments, texts)))
         if message.error_message:
             words.append(message.error_message)
+    usage = message.usage if message.usage is not None and message.usage.is_recorded else None
     return EntryText(
         "assistant",
         "\n".join(words),
@@ -279,8 +280,8 @@ def _answer(entry: Entry, message: AssistantMessage) -> EntryText:
         tuple(files),
         _model(message),
         message.stop_reason == "error",
-        message.usage,
-        model_name(message).strip("/") if message.usage is not None else "",
+        usage,
+        "" if usage is None else model_name(message).strip("/"),
     )
 
 

@@ -7,6 +7,7 @@ read back and compared, so the report describes the actual file.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -21,13 +22,13 @@ from branchline.conversion.plan import UNREADABLE
 from branchline.conversion.state import ConversionJob, ConversionState
 from branchline.conversion.whole_answers import with_whole_answers
 from branchline.entries import Header, Leaf
-from branchline.errors import NotSupported
+from branchline.errors import DropsMessages, NotSupported
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT, Tree
 
-__all__ = ["Converted", "branch_tips", "convert", "native_lines"]
+__all__ = ["Converted", "branch_tips", "convert", "native_lines", "require_messages"]
 
 _CHUNK = 256  # lines that are read together
 
@@ -72,6 +73,20 @@ def convert(
     )
     left = _left_out(source, made) if leaf is None and target.traits.rolls_back_turns else ()
     return Converted(data=made.out.content(), header=made.header, fidelity=fidelity, branches_left=left)
+
+
+def require_messages(made: Converted, name: str) -> None:
+    """Raise DropsMessages if a new file, for the agent of this name, lacks messages of the path."""
+    dropped = frozenset(made.fidelity.dropped)
+    if not dropped:
+        return
+    counts: Counter[str] = Counter()
+    for note in made.fidelity.lost:
+        counts[note.why] += sum(key in dropped for key in note.entries)
+    reasons = "; ".join(f"{number} × {reason}" for reason, number in counts.items() if number)
+    number = len(dropped)
+    noun = "message" if number == 1 else "messages"
+    raise DropsMessages(f"{name} would lack {number} {noun} of the path ({reasons})")
 
 
 def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from branchline.conversion.entry_utils import (
     says_something,
     with_edit,
     with_model,
-    with_some_usage,
+    with_possible_time,
     with_unknown_cost,
     with_usage,
     without_thinking,
@@ -159,12 +159,13 @@ class Converter(EntryWriter):
             self._reduced.add(position)
         if not self.bare and (model := self._models[position]) is not None:
             entry = with_model(entry, *model)
+        if not is_pi and (timed := with_possible_time(entry)) is not entry:
+            entry = timed
+            self._untimed.add(position)
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
         if not self.source.records_cost:
             entry = with_unknown_cost(entry)
-        if is_pi and not self.bare:
-            entry = with_some_usage(entry)
         if (reason := self.target.traits.unsupported.get("thinking")) is not None:
             stripped = without_thinking(entry)
             if stripped is None:

@@ -16,7 +16,6 @@ from branchline.entries import (
     AssistantMessage,
     Compaction,
     ContextEdit,
-    Cost,
     CustomContent,
     CustomMessage,
     Entry,
@@ -35,13 +34,11 @@ from branchline.entries import (
     message_text,
     tool_calls,
 )
-from branchline.entries.splice import field_ranges, set_fields
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import Tree
 
 __all__ = [
     "ToolResultForms",
-    "add_missing_usage",
     "calls_with_long_numbers",
     "chained",
     "group_tool_results",
@@ -56,16 +53,14 @@ __all__ = [
     "spoken_messages",
     "with_edit",
     "with_model",
-    "with_some_usage",
     "with_unknown_cost",
     "with_usage",
     "without_thinking",
 ]
 
-_NOTHING_RECORDED = Usage(cost=Cost(known=False))
-
-
 _EXACT = 2**53
+_LATEST = 8_640_000_000_000_000
+"""The last moment that JavaScript knows, in milliseconds."""
 
 
 def message_of(entry: Entry) -> Message | None:
@@ -304,6 +299,17 @@ def with_model(entry: Entry, provider: str, model: str) -> Entry:
     return msgspec.structs.replace(entry, message=named)
 
 
+def with_possible_time(entry: Entry) -> Entry:
+    """Return an entry whose message has the time of the entry instead of a number that is no moment."""
+    message = message_of(entry)
+    if message is None or isinstance(message, UnknownMessage) or message.timestamp is None:
+        return entry
+    if -_LATEST <= message.timestamp <= _LATEST:
+        return entry
+    timed = msgspec.structs.replace(message, timestamp=milliseconds(entry.timestamp))
+    return msgspec.structs.replace(entry, message=timed)
+
+
 def with_unknown_cost(entry: Entry) -> Entry:
     """Return an entry whose usage has no known cost."""
     message = message_of(entry)
@@ -323,39 +329,3 @@ def with_usage(entry: MessageEntry, spent: Usage) -> MessageEntry:
         return entry
     usage = spent if message.usage is None else added(message.usage, spent)
     return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, usage=usage))
-
-
-def with_some_usage(entry: Entry) -> Entry:
-    """Return an entry whose answers have no tokens where none were recorded.
-
-    Pi and oh-my-pi fail on an answer without usage.
-    """
-    if isinstance(entry, Compaction) and entry.retained_tail:
-        tail = tuple(map(_answer_with_usage, entry.retained_tail))
-        return msgspec.structs.replace(entry, retained_tail=tail)
-    message = message_of(entry)
-    if message is None or (answer := _answer_with_usage(message)) is message:
-        return entry
-    return msgspec.structs.replace(entry, message=answer)
-
-
-def _answer_with_usage(message: Message) -> Message:
-    if not isinstance(message, AssistantMessage) or message.usage is not None:
-        return message
-    return msgspec.structs.replace(message, usage=_NOTHING_RECORDED)
-
-
-def add_missing_usage(data: bytes) -> bytes:
-    """Return the lines of a session of pi, with usage in every answer; all other bytes stay as they are."""
-    return b"\n".join(map(_line_with_usage, data.split(b"\n")))
-
-
-def _line_with_usage(line: bytes) -> bytes:
-    if b'"assistant"' not in line:
-        return line
-    start, end = field_ranges(line).get("message", (0, 0))
-    message = json_codec.loads_object(line[start:end])
-    if message is None or message.get("role") != "assistant" or "usage" in message:
-        return line
-    usage = msgspec.to_builtins(_NOTHING_RECORDED)
-    return line[:start] + set_fields(line[start:end], {"usage": usage}) + line[end:]

@@ -87,9 +87,9 @@ def _content(entry: Entry) -> dict[str, Any]:
     if "content" in fields:
         compared["content"] = _blocks(fields["content"])
     timestamp = fields.get("timestamp") if isinstance(entry, MessageEntry) else None
-    compared["time"] = (
-        round(timestamp) if isinstance(timestamp, int | float) else milliseconds(entry.timestamp)
-    )
+    compared["time"] = milliseconds(entry.timestamp)
+    if isinstance(timestamp, int) or (isinstance(timestamp, float) and math.isfinite(timestamp)):
+        compared["time"] = round(timestamp)
     return {name: value for name, value in compared.items() if not _is_empty(value)}
 
 

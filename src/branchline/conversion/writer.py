@@ -66,6 +66,7 @@ class EntryWriter(ConversionState):
         self._edited: set[int] = set()
         self._reduced: set[int] = set()  # answers of which the source's agent sends a part
         self._unthought: set[int] = set()
+        self._untimed: set[int] = set()
         self._foreign: set[int] = set()  # entries that only the source's agent understands
         self._enveloped: set[int] = set()  # entries in a framework's form, which no other format keeps
         self._gone: dict[int, str] = {}  # what entries lack, because other files are missing
@@ -319,6 +320,8 @@ class EntryWriter(ConversionState):
                 notes.append(f"without what {self.source.format.name} does not send to the model")
             if position in self._unthought:
                 notes.append("without its thinking")
+            if position in self._untimed:
+                notes.append("with the time of its entry")
             if place is not None and self._is_joined(position, place):
                 notes.append("joined with the answer before it")
             if missing:

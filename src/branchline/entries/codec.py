@@ -6,21 +6,24 @@ the keys in the order in which pi writes them, so that files of both programs lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from branchline.entries import blocks, json_codec, lenient, messages, records
+from branchline.entries import blocks, json_codec, lenient, messages, records, splice
 from branchline.errors import InvalidArgument
 
 __all__ = [
+    "complete_line",
     "decode_entry",
     "decode_header",
     "encode_entry",
     "encode_header",
     "entry_fields",
     "message_fields",
+    "new_entry_fields",
 ]
 
 _NEWEST = 3  # the version that has everything we know
@@ -154,7 +157,56 @@ def encode_header(header: records.Header) -> bytes:
 
 def encode_entry(entry: records.Entry) -> bytes:
     """A new entry as a line, newline included. Lines that were read are copied, never encoded again."""
-    return json_codec.dumps(entry_fields(entry)) + b"\n"
+    return json_codec.dumps(new_entry_fields(entry)) + b"\n"
+
+
+def new_entry_fields(entry: records.Entry) -> dict[str, Any]:
+    """The JSON object of a new entry, with everything that pi and oh-my-pi need to continue the session.
+
+    Both fail on an answer without usage, and on an answer or result whose content is a text.
+    """
+    fields = entry_fields(entry)
+    if type(entry) is records.MessageEntry:
+        fields["message"] = _complete(fields["message"])
+    elif isinstance(entry, records.Compaction) and entry.retained_tail:
+        fields["retainedTail"] = list(map(_complete, fields["retainedTail"]))
+    return fields
+
+
+def complete_line(line: bytes) -> bytes:
+    """A line of pi's format for a new file, with what :func:`new_entry_fields` adds; nothing else changes."""
+    is_answer = b'"assistant"' in line
+    if not is_answer and b'"toolResult"' not in line:
+        return line
+    if (not is_answer or b'"usage"' in line) and _INCOMPLETE.search(line) is None:
+        return line
+    start, end = splice.field_ranges(line).get("message", (0, 0))
+    message = json_codec.loads_object(line[start:end])
+    if message is None or (complete := _complete(message)) is message:
+        return line
+    changes = {
+        name: complete[name] for name in ("content", "usage") if complete.get(name) != message.get(name)
+    }
+    return line[:start] + splice.set_fields(line[start:end], changes) + line[end:]
+
+
+_INCOMPLETE = re.compile(rb'"content"\s*:\s*"|"usage"\s*:\s*null')
+_NO_USAGE = msgspec.to_builtins(messages.Usage(cost=messages.Cost(known=False)))
+
+
+def _complete(message: dict[str, Any]) -> dict[str, Any]:
+    """A message with usage, marked as unknown where there is none, and with blocks, if it needs them."""
+    role = message.get("role")
+    changes: dict[str, Any] = {}
+    if role in ("assistant", "toolResult") and isinstance(text := message.get("content"), str):
+        changes["content"] = [{"type": "text", "text": text}] if text else []
+    if role == "assistant":
+        usage = message.get("usage")
+        if usage is None:
+            changes["usage"] = _NO_USAGE
+        elif isinstance(usage, dict) and not _NO_USAGE.keys() <= usage.keys():
+            changes["usage"] = {**_NO_USAGE, **usage}  # a dict of the caller's, with some of the numbers
+    return {**message, **changes} if changes else message
 
 
 def entry_fields(entry: records.Entry) -> dict[str, Any]:

@@ -159,7 +159,11 @@ def _fit(field: msgspec.structs.FieldInfo, value: Any) -> Any:
 def _usage_from(fields: Fields) -> messages.Usage:
     cost = fields.get("cost")
     numbers = {k: v for k, v in fields.items() if _is_number(v) and k.isascii()}
-    costs = {k: v for k, v in cost.items() if _is_number(v) and k.isascii()} if isinstance(cost, dict) else {}
+    costs: Fields = {}
+    if isinstance(cost, dict):
+        costs = {k: v for k, v in cost.items() if _is_number(v) and k.isascii()}
+        if isinstance(cost.get("known"), bool):
+            costs["known"] = cost["known"]
     return json_codec.convert({**numbers, "cost": costs}, messages.Usage)
 
 

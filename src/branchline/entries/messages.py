@@ -80,8 +80,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False, rena
 
     @property
     def is_recorded(self) -> bool:
-        """Whether this tells anything. Converted files have usage where the original had none."""
-        return self.cost.known is not False or bool(self.context_tokens)
+        """Whether this was counted; otherwise it is only there because pi requires the numbers."""
+        return self.cost.known is not False or bool(self.context_tokens or self.cost.total)
 
     @property
     def context_tokens(self) -> Number:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -45,6 +45,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "HeadWriter",
     "ImportedFiles",
     "LinkFields",
     "LogReader",
@@ -122,6 +123,15 @@ class FormatReader(Protocol[IndexT]):
         """Merge two consecutive entries of one answer, if the agent writes answers in parts."""
         del before, after
         return None
+
+
+@runtime_checkable
+class HeadWriter(Protocol[IndexT_contra]):
+    """A writer of a format whose first lines hold what is decided later, such as a title."""
+
+    def published_head(self, index: IndexT_contra) -> bytes | None:
+        """Return other first lines for a draft that becomes a file; None if it keeps its own."""
+        ...
 
 
 class FormatWriter(Protocol[IndexT_contra]):
@@ -546,6 +556,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """After how many days without a change the agent deletes sessions by default; None for never."""
     keeps_days_setting: str = ""
     """The name of that setting in ``settings.json`` beside the sessions folder, if there is one."""
+    own_blocks: frozenset[str] = frozenset()
+    """Types of blocks that only this agent writes; a message with them is stored whole."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the session."""
     appendable: bool = True

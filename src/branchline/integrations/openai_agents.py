@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 from branchline._version import install_extra
 
 try:
-    from agents.memory import SessionSettings
+    from agents.memory import SessionSettings, session_settings
 except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError(
         f"the adapter for the OpenAI Agents SDK needs it: {install_extra('openai-agents')}"
     ) from problem
 
 from branchline.entries import Content, ContextEdit, Usage
+from branchline.errors import Closed
 from branchline.integrations.openai_items import decode_items, edited_items, messages_of
 from branchline.integrations.threads import ClosableAdapter, Worker
 from branchline.library import SessionLibrary
@@ -36,12 +37,16 @@ from branchline.stores import Store
 if TYPE_CHECKING:
     from agents import RunResultBase, TResponseInputItem
 
-__all__ = ["BranchInfo", "BranchlineSession", "TurnInfo"]
+__all__ = ["BranchInfo", "BranchlineSession", "SessionClosed", "TurnInfo"]
 
 _BRANCH = "openai-agents.branch"
 _MAIN = "main"
 _READ_SIZE = 64
 """Entries per read if only the last items are requested."""
+
+
+class SessionClosed(Closed, RuntimeError):
+    """The session was closed; a RuntimeError, as from the SDK's own sessions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +94,10 @@ class BranchlineSession(ClosableAdapter):
         where: str | os.PathLike[str] | Store | SessionLibrary,
         *,
         on_conflict: OnConflict = "append",
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings = _settings(session_settings)
         self._where = where
         self._on_conflict: OnConflict = on_conflict
         self._worker = Worker()
@@ -100,6 +105,7 @@ class BranchlineSession(ClosableAdapter):
         self._session: Session | None = None
         self._names: dict[str, str] = {}
         """Tool names of calls without a result yet, by call id."""
+        self._is_closed = False
 
     # -- the SDK's protocol -----------------------------------------------------------------------------
 
@@ -111,6 +117,7 @@ class BranchlineSession(ClosableAdapter):
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items in one atomic write."""
+        self._require_open()
         if items:
             messages = messages_of(items, self._names)
             await self._write(lambda _session: [NewEntry.message(message) for message in messages])
@@ -282,9 +289,10 @@ class BranchlineSession(ClosableAdapter):
         await self._worker.run(lambda: self._opened().refresh())
 
     async def close(self) -> None:
-        """Close the session, and the store if this object opened it."""
+        """Close the session, and the store if this object opened it. Everything raises SessionClosed then."""
 
         def close() -> None:
+            self._is_closed = True
             if self._session is not None:
                 self._session.close()
             if self._library is not None and self._library is not self._where:
@@ -293,7 +301,12 @@ class BranchlineSession(ClosableAdapter):
 
         await self._worker.run(close)
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise SessionClosed(f"{type(self).__name__} is closed")
+
     def _opened(self) -> Session:
+        self._require_open()
         if self._session is None:
             where = self._where
             self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
@@ -311,6 +324,14 @@ class BranchlineSession(ClosableAdapter):
 
     async def _write(self, build: Callable[[Session], Sequence[NewEntry]]) -> None:
         await self._worker.run(lambda: self._opened().write(build))
+
+
+def _settings(given: SessionSettings | dict[str, Any] | None) -> SessionSettings:
+    """Return the settings of a session. Raises TypeError for unknown ones, as the SDK's sessions do."""
+    if not isinstance(given, dict):
+        return given or SessionSettings()
+    coerce = getattr(session_settings, "coerce_session_settings", None)  # not in older versions of the SDK
+    return SessionSettings(**given) if coerce is None else coerce(given)
 
 
 def _items(session: Session, limit: int | None) -> list[Any]:

@@ -214,11 +214,16 @@ class History:
                 agent=_agent(made.format) or "",
             )
 
-    def convert(self, name: str, to: str, entry: str | None) -> ConvertAnswer:
+    def convert(self, name: str, to: str, entry: str | None, *, lossy: bool) -> ConvertAnswer:
         """Convert a session, or the path to an entry, for another agent. ValueError for an unknown agent."""
         with self._opened(name) as session:
             request = ConvertRequest(
-                to=to, scope="tree" if entry is None else "path", entry=entry, install=True, lossy=True
+                to=to,
+                scope="tree" if entry is None else "path",
+                entry=entry,
+                install=True,
+                every_branch=False,
+                lossy=lossy,
             )
             result = convert(session, request)
             (file,) = result.files

@@ -208,13 +208,18 @@ class _Tools:
         return _answer(lambda: self._history.fork(session, entry))
 
     def convert_session(
-        self, session: _SessionName, to: str, entry: str | None = None
+        self,
+        session: _SessionName,
+        to: str,
+        entry: str | None = None,
+        lossy: bool = False,  # noqa: FBT001, FBT002
     ) -> Annotated[CallToolResult, ConvertAnswer]:
         """Write a copy of a session for another agent, for example pi or zot, where that agent finds it.
 
-        With `entry`, only the path to it. The old session does not change. `resume_command` is for a person.
+        With `entry`, only the path to it. A copy that would lack messages of the path is written only with
+        `lossy`. The old session does not change. `resume_command` is for a person.
         """
-        return _answer(lambda: self._history.convert(session, to, entry))
+        return _answer(lambda: self._history.convert(session, to, entry, lossy=lossy))
 
     def session_document(self, id: str) -> str:  # noqa: A002
         """A session as Markdown: the path to its leaf, redacted."""

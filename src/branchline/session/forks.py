@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from branchline import places
 from branchline.clock import Clock, iso
 from branchline.context import milliseconds
-from branchline.entries import CompactionSummaryMessage, Header, Label
+from branchline.entries import CompactionSummaryMessage, Header, Label, SessionInfo
 from branchline.errors import NotSupported
 from branchline.formats import PI, EntryLog, Format, LabelState
 from branchline.log import Durability
@@ -59,6 +59,8 @@ class ForkDestination(NamedTuple):
     id: str | None = None
     to: str | None = None
     key: str | None = None
+    lossy: bool = False
+    """Whether a copy for another agent may lack messages of the path."""
 
 
 class ForkPlan(NamedTuple):
@@ -122,17 +124,13 @@ def plan(
     own = transcript.format
     format_, header, store = _target(source, place, clock)
     if not format_.is_appendable:
-        return _whole_plan(source, leaf, format_, header, store, scope=scope, durability=durability)
+        return _whole_plan(source, leaf, format_, header, store, place, scope=scope, durability=durability)
     if format_ is own:
         whole = scope == "tree"
         writer = own.required_writer()
         lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
-        lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
-    if place.to == "pi":
-        from branchline.conversion.entry_utils import add_missing_usage  # noqa: PLC0415  few forks need it
-
-        lines = add_missing_usage(lines)
+        lines = _carried(transcript, format_, header, None if scope == "tree" else leaf, place)
     target = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
     return ForkPlan(
         writer=target,
@@ -140,7 +138,7 @@ def plan(
         stand=_stand(source, leaf, target, scope),
         labels=_labels(source, target) if scope == "path" else [],
         reset=scope == "tree" and leaf == ROOT,
-        title=source.title if format_ is not own and target.transcript.reading.title is None else None,
+        title=_title(source, format_, leaf, scope) if target.transcript.reading.title is None else None,
         folder=source.file
         if format_ is own and own.traits.copies_companion_folder and scope == "tree"
         else None,
@@ -153,6 +151,7 @@ def _whole_plan(
     format_: Format,
     header: Header,
     store: Store,
+    place: ForkDestination,
     *,
     scope: ForkScope,
     durability: Durability,
@@ -163,7 +162,7 @@ def _whole_plan(
             f"a whole tree for {format_.name} keeps the leaf of its source; branch there first, "
             "or fork only the path"
         )
-    lines = _carried(source.transcript, format_, header, None if scope == "tree" else leaf)
+    lines = _carried(source.transcript, format_, header, None if scope == "tree" else leaf, place)
     target = new_writer(format_, header, store, lines=lines, durability=durability)
     return ForkPlan(writer=target, cwd=header.cwd, stand=None, labels=[])
 
@@ -225,13 +224,18 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     return made
 
 
-def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | None) -> bytes:
+def _carried(
+    transcript: EntryLog, target: Format, header: Header, leaf: int | None, place: ForkDestination
+) -> bytes:
     """Return the copy as a file of another format; the caller sets labels and title of a native one."""
-    from branchline.conversion import convert, native_lines  # noqa: PLC0415  few forks need it
+    from branchline.conversion import convert, native_lines, require_messages  # noqa: PLC0415  few forks need it
 
     if target is PI:
         return b"".join([target.required_writer().encode_header(header), *native_lines(transcript, leaf)])
-    return convert(transcript, target, header, leaf=leaf).data
+    made = convert(transcript, target, header, leaf=leaf)
+    if not place.lossy:
+        require_messages(made, target.name)
+    return made.data
 
 
 def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tuple[Format, Header, Store]:
@@ -281,6 +285,20 @@ def _stand(source: SessionQueries, leaf: int, target: SessionWriter, scope: Fork
         return None
     chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in target.transcript.tree), None)
+
+
+def _title(source: SessionQueries, target: Format, leaf: int, scope: ForkScope) -> str | None:
+    """Return the title of a copy: in its own format, the newest that was given on the copied path."""
+    tree = source.index
+    places = [at for at, kind in enumerate(tree.types) if kind == "session_info"]
+    if scope == "tree" or not places or source.transcript.format is not target:
+        return source.title
+    chain = {ROOT, *tree.path_positions(leaf)}
+    given = [at for at in places if tree.nearest_conversation_entry(tree.parents[at]) in chain]
+    if not given or leaf == ROOT:
+        return None
+    entry = source.transcript.entry(given[-1])
+    return entry.name if isinstance(entry, SessionInfo) and entry.name else None
 
 
 def _labels(source: SessionQueries, target: SessionWriter) -> list[tuple[str, LabelState]]:

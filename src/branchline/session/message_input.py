@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -113,10 +113,13 @@ def checked_usage(usage: Any) -> Any:
         raise InvalidArgument(f"this usage cannot be read: {problem}") from None
 
 
-def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
+def normalize_message(
+    message: Message | dict[str, Any] | str, clock: Clock, own_blocks: Container[str] = ()
+) -> Message:
     """Return the message to store: with a time, and with all fields of a dict.
 
-    Raises InvalidMessage for a dict that a context would not show correctly, InvalidType for other types.
+    Blocks of the types ``own_blocks`` are stored as they are. Raises InvalidMessage for a dict that a context
+    would not show correctly, InvalidType for other types.
     """
     if isinstance(message, str):
         return UserMessage(content=(Text(text=message),), timestamp=clock.now())
@@ -126,7 +129,7 @@ def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> 
             raise InvalidMessage(
                 "a message needs a role, for example {'role': 'user', 'content': 'hello'}; " + _WAYS
             )
-        if (why := _why_not(role, message)) is not None:
+        if (why := _why_not(role, message, own_blocks)) is not None:
             raise InvalidMessage(f"cannot append this message: {why}")
         require_json("a message", message)
         fields = message if "timestamp" in message else {**message, "timestamp": clock.now()}
@@ -140,7 +143,7 @@ def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> 
     return msgspec.structs.replace(message, timestamp=clock.now())
 
 
-def _why_not(role: str, fields: dict[str, Any]) -> str | None:
+def _why_not(role: str, fields: dict[str, Any], own_blocks: Container[str]) -> str | None:
     """Return why a model would not see a message correctly; None if it would."""
     if not _PROVIDER_FIELDS.keys().isdisjoint(fields):
         for name, maker in _PROVIDER_FIELDS.items():
@@ -170,7 +173,7 @@ def _why_not(role: str, fields: dict[str, Any]) -> str | None:
     if not isinstance(content, (list, tuple)):
         return f"its content is {type(content).__name__}, not a text or a list of blocks"
     for block in content:
-        if not _is_plain_text(block) and (why := why_not_block(block)) is not None:
+        if not _is_plain_text(block) and (why := why_not_block(block, own_blocks)) is not None:
             return why
     return None
 
@@ -193,7 +196,7 @@ def _is_plain_text(block: Any) -> bool:
     )
 
 
-def why_not_block(fields: Any) -> str | None:
+def why_not_block(fields: Any, own_blocks: Container[str] = ()) -> str | None:
     """Return why a model would not see a block correctly; None if it would."""
     if isinstance(fields, Block):
         return None
@@ -202,6 +205,8 @@ def why_not_block(fields: Any) -> str | None:
         return _provider_words("a thinking block with a 'signature'", "from_anthropic")
     if not isinstance(block, UnknownBlock):
         return _why_not_names(fields, _PYTHON_NAMES.get(fields["type"])) if isinstance(fields, dict) else None
+    if block.type in own_blocks:
+        return None
     maker = _PROVIDER_BLOCKS.get(block.type)
     if block.type == "image" and "source" in block.fields:
         maker = "from_anthropic"

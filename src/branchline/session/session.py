@@ -328,17 +328,20 @@ class Session(SessionShortcuts, SessionQueries):
         directory: _Path | None = None,
         id: str | None = None,  # noqa: A002
         to: str | None = None,
+        lossy: bool = False,
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
         """Create a session for ``cwd`` with the whole tree of another file, linked to it as its parent.
 
-        It is stored in ``directory``, or with the sessions of ``cwd``. ``to`` is as for :meth:`fork`.
+        It is stored in ``directory``, or with the sessions of ``cwd``. ``to`` and ``lossy`` are as for
+        :meth:`fork`.
         """
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
             wanted = forks.copied_name(origin.transcript.format, to)
-            place = ForkDestination(resolved, locator.store_in(directory, wanted, resolved), id, to)
+            store = locator.store_in(directory, wanted, resolved)
+            place = ForkDestination(resolved, store, id, to, lossy=lossy)
             leaf = forks.fork_position(origin, None, "at")
             plan = forks.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
             return forks.execute(plan, cls(plan.writer, clock=clock, cwd=plan.cwd))
@@ -603,14 +606,15 @@ class Session(SessionShortcuts, SessionQueries):
         id: str | None = None,  # noqa: A002
         key: str | None = None,
         to: str | None = None,
+        lossy: bool = False,
     ) -> Session:
         """Create a session with the path to an entry (default: the leaf), linked to this one.
 
         ``before`` leaves the entry itself out. ``scope="tree"`` copies the whole tree and moves to the entry.
         The fork is a session of the same agent, next to this one; ``to="branchline"`` makes it a branchline
         session, ``to="pi"`` a pi session. A fork of a read-only session is a branchline session. Raises
-        NotSupported if the format cannot hold it. This session does not change. ``key`` is as for
-        :meth:`create`.
+        NotSupported if the format cannot hold it: :exc:`DropsMessages` if messages of the path would be
+        missing and ``lossy`` is not given. This session does not change. ``key`` is as for :meth:`create`.
         """
         require_choice("position", position, ForkAt)
         require_choice("scope", scope, ForkScope)
@@ -619,7 +623,7 @@ class Session(SessionShortcuts, SessionQueries):
             self,
             forks.fork_position(self, entry_id, position),
             scope=scope,
-            place=ForkDestination(cwd, store, id, to, key),
+            place=ForkDestination(cwd, store, id, to, key, lossy),
             clock=self._clock,
             durability=self._writer.durability,
         )
@@ -740,7 +744,7 @@ class Session(SessionShortcuts, SessionQueries):
             if len(message) != 1:
                 raise InvalidArgument(f"these are {len(message)} messages: append_messages() takes them")
             (message,) = message
-        stored = normalize_message(message, self._clock)
+        stored = normalize_message(message, self._clock, self._writer.format.traits.own_blocks)
         if isinstance(stored, ToolResult) and not stored.tool_name:
             said = [item.message for item in self.context().messages]
             return name_tool(stored, reversed([*said, *together]))

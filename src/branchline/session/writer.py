@@ -13,8 +13,17 @@ from collections.abc import Callable
 from typing import cast
 
 from branchline.entries import Entry
-from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
+from branchline.errors import (
+    BranchlineError,
+    LogError,
+    LogReplaced,
+    LogShrank,
+    NotSaved,
+    ReadOnly,
+    SessionNotFound,
+)
 from branchline.formats import EntryLog, Format
+from branchline.formats.protocol import HeadWriter
 from branchline.log import (
     CompareAndAppendLog,
     Durability,
@@ -240,16 +249,40 @@ class SessionWriter:
         """
         if self.draft and self._log is not None:
             assert isinstance(self.store, DraftStore)
+            self._replace_head(self._log)
             try:
                 published = self.store.publish(self.key, durability=self.durability)
-            except (SessionNotFound, FileExistsError):
+            except (SessionNotFound, FileExistsError) as problem:
                 already = self._published()  # by another process with this draft open
+                if already is None and isinstance(problem, SessionNotFound):
+                    raise NotSaved(
+                        f"cannot save {self.key}: its draft was deleted; nothing was saved"
+                    ) from problem
                 if already is None:
                     raise
                 published = already
             self.draft = False
             self._use(published)
         self.draft = False
+
+    def _replace_head(self, log: Log) -> None:
+        """Write a draft again if it has other first lines as a file; no other program reads drafts."""
+        writer = self.format.required_writer()
+        if not isinstance(writer, HeadWriter) or not isinstance(log, FileLog) or not os.path.exists(log.path):
+            return
+        head_of = writer.published_head
+        self.catch_up()
+        if head_of(self.transcript.reading) is None:
+            return
+        with log.exclusive():
+            self.catch_up()
+            reading = self.transcript.reading
+            if (head := head_of(reading)) is None:
+                return
+            rest = self.transcript.bytes_between(reading.header_end + 1, None)
+            replace_file(log.path, [head, rest], backup=False)
+        self._use(FileLog(log.path, durability=self.durability))
+        self.transcript.reload()
 
     def close(self, *, has_message: Callable[[], bool]) -> None:
         """Close the log; remove a draft or temporary file of this writer to which nothing was written.

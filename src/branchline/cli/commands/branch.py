@@ -122,7 +122,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
 @click.option("--to", "target", metavar="AGENT", help="Agent of the new session (default: the same agent).")
 @click.option("-o", "--output", metavar="PATH", help="Output file or directory, as for `convert`.")
-@click.option("--lossy", is_flag=True, help="With -o, write the file even if it lacks messages of the path.")
+@click.option("--lossy", is_flag=True, help="Write the file even if it lacks messages of the path.")
 @cwd_option("Working directory of the new session (default: unchanged).")
 @directory_option
 def fork_command(

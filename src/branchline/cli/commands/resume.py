@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from branchline.cli.agent_runner import run_agent
+from branchline.cli.agent_runner import has_terminal, run_agent
 from branchline.cli.commands.browse import pick_session
 from branchline.cli.failures import usage_errors
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
@@ -41,7 +41,10 @@ __all__ = ["resume_command"]
     metavar="AGENT",
     help="Convert the session for another agent, install it there and continue it there.",
 )
-@click.option("--show", is_flag=True, help="Print the command instead of running it.")
+@click.option("--show", is_flag=True, help="Print the command instead of running it; nothing is written.")
+@click.option(
+    "--lossy", is_flag=True, help="With --in, convert even if messages of the active path are dropped."
+)
 @click.option("--here", is_flag=True, help="Fork the session and continue in branchline chat.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="Model to use in branchline chat.")
 @cwd_option("Working directory (default: the session's).")
@@ -51,6 +54,7 @@ def resume_command(
     session: str | None,
     target: str | None,
     show: bool,  # noqa: FBT001
+    lossy: bool,  # noqa: FBT001
     here: bool,  # noqa: FBT001
     model: str | None,
     cwd: str | None,
@@ -61,7 +65,8 @@ def resume_command(
     The command is shown before it runs. If the agent is not installed, a fork continues in branchline chat.
 
     With --in, the conversation continues in another agent: claude, codex, pi, zot, or any other that
-    `convert` writes. The new session names this one as its parent, and `branchline forest` shows both.
+    `convert` writes. The new session names this one as its parent, and `branchline forest` shows both. A copy
+    that was made before is used again if neither it nor this session has changed since.
     """
     from branchline.actions.resume import agent_of, plan_session
 
@@ -70,8 +75,10 @@ def resume_command(
         if here or model is not None:
             raise click.UsageError("--in continues in another agent; omit --here and --model")
         with resolve_session(session, directory) as found:
-            _hand_over(out, found, target, cwd, show=show)
+            _hand_over(out, found, target, cwd, show=show, lossy=lossy)
         return
+    if lossy:
+        raise click.UsageError("--lossy goes with --in")
     with resolve_session(session, directory) as found:
         agent, going = agent_of(found), plan_session(found, cwd=cwd, here=here)
     if out.json:
@@ -125,28 +132,49 @@ def _another(problem: str) -> str:
     return now
 
 
-def _hand_over(out: Output, session: Session, target: str, cwd: str | None, *, show: bool) -> None:
+def _hand_over(
+    out: Output, session: Session, target: str, cwd: str | None, *, show: bool, lossy: bool
+) -> None:
     """Write the session for another agent, report what it keeps, and continue it there."""
     from branchline.actions.handover import hand_over
     from branchline.cli.commands.convert import tell_fidelity
+    from branchline.formats.resume_commands import command_line
     from branchline.programs import is_usable_directory
 
     if cwd is None and not is_usable_directory(session.cwd):
         cwd = _another(f"the directory of this session cannot be used: {safe(session.cwd) or '(none)'}")
     with usage_errors():
-        done = hand_over(session, target, cwd=cwd)
-    file = done.file
+        write = not show and (out.json or has_terminal())
+        done = hand_over(session, target, cwd=cwd, lossy=lossy, write=write)
+    file, is_planned = done.file, done.outcome == "planned"
+    ours = command_line(done.command, None)
+    if is_planned and not show:
+        raise click.ClickException(
+            f"{done.plan.program} needs a terminal, so nothing was written; run `{ours}` in one"
+        )
     if out.json:
         fields = _fields(session, done.agent, done.plan)
-        if file is not None:
-            new = {"session": file.session, "path": file.path, "fidelity": file.fidelity.as_fields()}
-            fields["handed_over"] = new
+        if file is not None and is_planned:
+            fields["command"] = list(done.command)
+            fields["would_write"] = {"size": file.size, "fidelity": file.fidelity.as_fields()}
+        elif file is not None:
+            new = {"session": file.session, "path": file.path, "again": done.outcome == "again"}
+            fields["handed_over"] = {**new, "fidelity": file.fidelity.as_fields()}
         out.result("resume", fields)
         return
-    if file is not None:
+    if file is not None and is_planned:
+        words = [word.replace(file.session, "ID") for word in done.plan.command if word != file.path]
+        remark(
+            f"nothing was written; the command would convert {session.id} for {done.agent} "
+            f"({format_size(file.size)}) and start `{' '.join(words)}`"
+        )
+    elif file is not None and done.outcome == "again":
+        remark(f"{session.id} was converted before, and nothing has changed since: {file.path}")
+    elif file is not None:
         remark(f"converted {session.id} into {file.path} ({done.agent}, {format_size(file.size)})")
+    if file is not None:
         tell_fidelity(file.fidelity, session.file or session.id)
     if show:
-        out.line(done.plan.shell_command)
+        out.line(ours if is_planned else done.plan.shell_command)
         return
     run_agent(out, done.plan)

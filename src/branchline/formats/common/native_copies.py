@@ -16,13 +16,14 @@ from branchline.tree import ROOT
 __all__ = ["lines_between", "next_kept", "path_lines", "tree_lines", "upgrade_lines"]
 
 _LEFT_OUT = frozenset({"label", "leaf"})  # rebuilt for the copy, or meaningless in it
-_CARRIED = frozenset({"usage", "custom"})  # belong to their parent entry
+_CARRIED = frozenset({"usage", "custom", "session_info"})  # belong to their parent entry
 
 
 def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     """Yield the lines of one path, root to leaf, relinked around omitted labels and leaf moves.
 
-    Usage and custom data whose parent is on the path are copied too.
+    Usage, custom data and the newest title whose parent is on the path are copied too. A title that was given
+    before the first message is on every path that is not empty.
     """
     tree = transcript.tree
     chain = tree.path_positions(leaf)
@@ -33,9 +34,16 @@ def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     ]
     parents = dict(zip(kept, [ROOT, *kept], strict=False))
     following = next_kept(chain, parents)
+    title = ROOT
     for position in _dangling(transcript, set(chain)):
-        if tree.parents[position] in parents:
-            parents[position] = tree.parents[position]
+        above = tree.parents[position]
+        if tree.types[position] != "session_info":
+            if above in parents:
+                parents[position] = above
+        elif above in parents or (above == ROOT and kept):
+            title = position
+    if title != ROOT:
+        parents[title] = tree.parents[title]
     for position in sorted(parents):
         changes: dict[str, Any] = {}
         first = _first_kept(transcript, position)

@@ -23,6 +23,7 @@ from branchline.entries import (
     SessionInfo,
     SystemMessage,
     UnknownMessage,
+    codec,
     entry_fields,
     json_codec,
 )
@@ -61,6 +62,7 @@ TRAITS = FormatTraits(
     native_entries=True,
     copies_companion_folder=True,
     title_in_header=True,
+    own_blocks=frozenset({"anthropicServerTool", "fallback", "redactedThinking"}),
     rounds_integers=True,
     unsupported={
         "context_edit": "oh-my-pi has no context edits and would keep sending the original",
@@ -138,13 +140,20 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiLogIndex]):
         known = clean_title(title) if isinstance(title, str) else ""
         return _head(header, TitleSlot(known, "user" if known else None, header.timestamp), {})
 
+    def published_head(self, index: OhMyPiLogIndex) -> bytes | None:
+        """Put the title of a draft where oh-my-pi looks for it."""
+        if index.header is None or index.title is None or index.title == index.titles.in_slot:
+            return None
+        slot = TitleSlot(index.title, index.titles.source, index.titles.changed or index.header.timestamp)
+        return _head(index.header, slot, _inherited(index))
+
     def fork(self, transcript: EntryLog[OhMyPiLogIndex], leaf: int, header: Header) -> bytes:
         """Return a new file with one path, relinked around omitted labels.
 
         The caller sets the labels again, as in native sessions.
         """
         head = _head(header, _slot_for(transcript.reading, header), _inherited(transcript.reading))
-        return b"".join([head, *forked_lines(transcript, leaf)])
+        return b"".join([head, *map(codec.complete_line, forked_lines(transcript, leaf))])
 
     def copy(self, transcript: EntryLog[OhMyPiLogIndex], header: Header) -> bytes:
         """Return a new file with everything, which also continues the prompt cache of its source.
@@ -158,7 +167,8 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiLogIndex]):
         cache = fields.get("providerPromptCacheKey", fields.get("id"))
         if isinstance(cache, str):
             kept["providerPromptCacheKey"] = cache
-        return b"".join([_head(header, _slot_for(source, header), kept), *tree_lines(transcript)])
+        head = _head(header, _slot_for(source, header), kept)
+        return b"".join([head, *map(codec.complete_line, tree_lines(transcript))])
 
     def upgrade(self, transcript: EntryLog[OhMyPiLogIndex]) -> Iterable[bytes]:
         """Yield the file as version 3; a slot stays the first line."""

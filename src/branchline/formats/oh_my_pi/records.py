@@ -161,7 +161,7 @@ def _unknown(fields: Fields) -> Unknown:
 
 def to_fields(entry: Entry, title: str | None) -> Fields:
     """Return a new entry as oh-my-pi's JSON object; ``title`` is the one in effect before it."""
-    native = codec.entry_fields(entry)
+    native = codec.new_entry_fields(entry)
     common = {"id": entry.id, "parentId": entry.parent, "timestamp": entry.timestamp}
     match entry:
         case SessionInfo():

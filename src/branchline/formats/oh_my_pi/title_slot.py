@@ -87,6 +87,8 @@ class TitleTracker:
         self._in_header = False
         self._title = ""
         self.source: str | None = None
+        self.changed: str | None = None
+        """The time of the change that gave the current title."""
 
     @property
     def state(self) -> TitleState:
@@ -142,11 +144,22 @@ class TitleTracker:
             self._changes[time] = title
         if self._slot is not None:
             forced = self.source == "user" and source == "auto"
-            newer = isinstance(time, str) and time > self._slot.updated and not forced
+            newer = isinstance(time, str) and self._is_newer(time, title) and not forced
         else:
             newer = not self._in_header or fields.get("previousTitle") == self._title
         if newer:
             self._title, self.source = title, source if isinstance(source, str) else None
+            self.changed = time if isinstance(time, str) else None
+
+    def _is_newer(self, time: str, title: str) -> bool:
+        """Return whether a change came after the slot, though perhaps in the same moment."""
+        assert self._slot is not None
+        if time != self._slot.updated:
+            return time > self._slot.updated
+        try:
+            return slot_line(self._slot._replace(title=title)) != slot_line(self._slot)
+        except ValueError:  # the time does not fit
+            return False
 
 
 def _line(slot: TitleSlot, pad: bytes) -> bytes:

@@ -81,7 +81,7 @@ class PiFormatReader(NativeFormatReader["LogIndex"]):
 
 
 class PiFormatWriter(FormatWriter["LogIndex"]):
-    """Writes native entries; existing lines are copied byte for byte."""
+    """Writes native entries; existing lines are copied byte for byte, unless pi would fail on them."""
 
     def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
         del index
@@ -107,10 +107,10 @@ class PiFormatWriter(FormatWriter["LogIndex"]):
 
 
 def _whole(lines: Iterable[bytes], transcript: EntryLog) -> Iterator[bytes]:
-    """Yield lines with the images that oh-my-pi stored in other files, which pi does not read."""
+    """Yield lines with all that pi needs, and with images that oh-my-pi stored in other files."""
     for line in lines:
         fields = fields_with_blobs(line, transcript.reading.path)
-        yield line if fields is None else json_codec.dumps(fields) + b"\n"
+        yield codec.complete_line(line if fields is None else json_codec.dumps(fields) + b"\n")
 
 
 def is_damaged_session(kind: str) -> bool:

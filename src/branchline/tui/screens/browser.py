@@ -16,7 +16,7 @@ from textual.worker import get_current_worker
 from branchline.actions.handover import destinations, hand_over
 from branchline.actions.remove import RemovedSession, remove, undo
 from branchline.actions.resume import ResumePlan, plan_resume
-from branchline.errors import BranchlineError
+from branchline.errors import BranchlineError, DropsMessages
 from branchline.library import SessionRow
 from branchline.library.browser_source import LibrarySource
 from branchline.places import NATIVE_AGENT
@@ -482,7 +482,7 @@ class BrowserScreen(SessionListScreen):
         def picked(agent: str) -> None:
             usable = is_usable_directory(row.cwd or "")
             cwd = row.cwd if usable else self.source.cwd
-            go_on = partial(self.branchline.with_session, row, partial(self._hand_over, agent, cwd))
+            go_on = partial(self.branchline.with_session, row, partial(self._hand_over, row, agent, cwd))
             if usable:
                 go_on()
                 return
@@ -499,9 +499,17 @@ class BrowserScreen(SessionListScreen):
             if one.installed
         ]
 
-    def _hand_over(self, agent: str, cwd: str | None, session: Session) -> None:
+    def _hand_over(
+        self, row: SessionRow, agent: str, cwd: str | None, session: Session, *, lossy: bool = False
+    ) -> None:
         with self.branchline.telling(), session:
-            done = hand_over(session, agent, cwd=cwd)
+            try:
+                done = hand_over(session, agent, cwd=cwd, lossy=lossy)
+            except DropsMessages as problem:
+                go_on = partial(self._hand_over, row, agent, cwd, lossy=True)
+                words = f"{problem.loss}.\n\nContinue without them?"
+                self.confirm(words, "continue", partial(self.branchline.with_session, row, go_on))
+                return
             self.branchline.go_on(done.plan, cwd=done.plan.cwd)
 
     def action_tree(self) -> None:
