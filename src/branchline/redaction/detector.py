@@ -19,6 +19,7 @@ from functools import cache
 from typing import NamedTuple
 
 from branchline.redaction.aws_keys import aws_secret_keys
+from branchline.redaction.disguises import disguised, merged
 from branchline.redaction.names import NAME_SIGNS, assigned_value, secret_kind_by_name
 from branchline.redaction.places import PLACE_SIGNS, PLACES, Read, Secret
 from branchline.redaction.randomness import is_placeholder, looks_like_words
@@ -206,8 +207,34 @@ class SecretSearch(NamedTuple):
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return the secrets in a text, in order and without overlaps."""
+    """Return the secrets in a text, in order and without overlaps, also those in another spelling."""
+    secrets = _as_written(text)
+    hidden = disguised(text, _as_written, _tokens, _may_begin)
+    return merged([*secrets, *hidden]) if hidden else secrets
+
+
+def _as_written(text: str) -> list[Secret]:
     return search(text).secrets
+
+
+_OWN_FORM = frozenset(rule.kind for rule in (*RULES, *INNER))
+
+
+def _tokens(text: str) -> list[Secret]:
+    """Return the secrets that are recognized by their form alone."""
+    return [secret for secret in _as_written(text) if secret.kind in _OWN_FORM]
+
+
+_BEGINNING = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]")
+
+
+def _may_begin(word: str) -> bool:
+    """Return whether a token may begin in a word."""
+    for beginning in _BEGINNING.finditer(word):
+        start = beginning.start()
+        if any(size >= _SHORT and word[start : start + size] in _BY_HEAD for size in _HEAD_SIZES):
+            return True
+    return False
 
 
 def search(text: str) -> SecretSearch:
