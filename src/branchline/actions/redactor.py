@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import os
 import platform
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, AnyStr
 
 import msgspec
 
 if TYPE_CHECKING:
     from branchline.entries import Entry
     from branchline.formats import EntryLog
-    from branchline.redaction import Hit
+    from branchline.redaction import Hit, KnownValues
 
-__all__ = ["LOCAL_NAMES", "Choices", "Redaction", "Redactor", "private_patterns"]
+__all__ = ["LOCAL_NAMES", "Choices", "FoundSecret", "Redaction", "Redactor", "private_patterns"]
 
 LITERAL = "literal"
 HOME, EMAIL, USER, HOST = "home directory", "e-mail", "user name", "host name"
@@ -32,6 +33,16 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
+class FoundSecret(msgspec.Struct, frozen=True, kw_only=True):
+    """A secret that is left in a finished file."""
+
+    kind: str
+    value: str
+    before: str = ""
+    """The text before it."""
+    after: str = ""
+
+
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
     """The decisions of a reviewer about an export."""
 
@@ -39,33 +50,68 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
     """Findings to keep, because they are not secrets."""
     literals: tuple[str, ...] = ()
     """Additional texts to replace wherever they occur."""
+    left: tuple[FoundSecret, ...] = ()
+    """Secrets that a search of the finished file found, to replace as well."""
 
 
 class Redactor:
     """Replaces secrets and counts them by kind; changes nothing if ``off``.
 
-    ``portable`` also masks the home directory, the user name, the host name and e-mail addresses.
+    A value that was found once is replaced wherever else it stands, in everything that this object redacts
+    afterwards; :meth:`learn` finds values before anything is redacted. ``portable`` also masks the home
+    directory, the user name, the host name and e-mail addresses.
     """
 
-    def __init__(self, *, off: bool = False, portable: bool = False, choices: Choices | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        off: bool = False,
+        portable: bool = False,
+        choices: Choices | None = None,
+        known: KnownValues | None = None,
+    ) -> None:
         self.off = off
         self.portable = portable
         self._counts: Counter[str] = Counter()
         self._choices = Choices() if choices is None else choices
         self._patterns = [*_literal_patterns(self._choices.literals)]
         self._patterns += private_patterns() if portable else []
+        self._known = known
+
+    @functools.cached_property
+    def known(self) -> KnownValues:
+        """The values that were found."""
+        from branchline.redaction import KnownValues  # noqa: PLC0415  compiling its patterns takes a while
+
+        known = KnownValues() if self._known is None else self._known
+        for secret in self._choices.left:
+            if not self._is_kept(secret.value):
+                known.add(secret.value, secret.kind)
+        return known
+
+    @property
+    def known_values(self) -> int:
+        """How many values are known."""
+        return 0 if self.off else len(self.known)
+
+    def learn(self, blocks: Iterable[bytes]) -> None:
+        """Find the secrets in lines of the session that will be redacted, in blocks of whole lines."""
+        if self.off:
+            return
+        from branchline.redaction import redact_bytes  # noqa: PLC0415
+
+        for block in blocks:
+            self._learn(block, redact_bytes(block).hits)
 
     def text(self, text: str) -> str:
         """Redact the text of a document."""
         if not self.off:
-            from branchline.redaction import redact  # noqa: PLC0415  compiling its patterns takes a while
+            from branchline.redaction import redact, redact_known  # noqa: PLC0415
 
             clean, hits = redact(text)
-            if self._choices.keep and hits:
-                encoded = text.encode("utf-8", "surrogatepass")
-                return self.lines(encoded).decode("utf-8", "surrogatepass")
-            self._counts.update(hit.kind for hit in hits)
-            text = clean
+            text = self._without_kept(text, clean, hits)
+            clean, hits = redact_known(text, self.known)
+            text = self._without_kept(text, clean, hits)
         return self._named(text)
 
     def lines(self, data: bytes) -> bytes:
@@ -74,10 +120,20 @@ class Redactor:
             from branchline.redaction import redact_bytes  # noqa: PLC0415
 
             clean, hits = redact_bytes(data)
-            data = self._replaced(data, clean, hits)
+            self._learn(data, hits)
+            data = self.known_in_lines(self._without_kept(data, clean, hits))
         if self._patterns:
             data = self._named(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         return data
+
+    def known_in_lines(self, data: bytes) -> bytes:
+        """Replace the values that are known by now in lines."""
+        if self.off:
+            return data
+        from branchline.redaction import redact_known_bytes  # noqa: PLC0415
+
+        clean, hits = redact_known_bytes(data, self.known)
+        return self._without_kept(data, clean, hits)
 
     def entries(self, transcript: EntryLog, positions: Sequence[int]) -> list[Entry]:
         """Return entries with secrets replaced in their lines, where they are complete."""
@@ -98,32 +154,59 @@ class Redactor:
             return None
         return tuple(Redaction(kind=kind, count=number) for kind, number in sorted(self._counts.items()))
 
-    def require_clean(self, parts: Iterable[bytes | str]) -> None:
-        """Raise SecretsLeft if parts of a finished export (lines, or texts of a document) contain secrets."""
+    def left_in(self, parts: Iterable[bytes | str]) -> list[FoundSecret]:
+        """Return what is still secret in parts of a finished export: lines, or texts of a document."""
         if self.off:
-            return
-        from branchline.redaction import require_clean  # noqa: PLC0415
+            return []
+        from branchline.redaction import secrets_in  # noqa: PLC0415
 
-        keep = {value.encode("utf-8", "surrogatepass") for value in self._choices.keep}
+        left: dict[tuple[str, str], FoundSecret] = {}
         for part in parts:
-            if isinstance(part, bytes):
-                require_clean(part, lines=True, keep=keep)
-            else:
-                require_clean(part.encode("utf-8", "replace"), lines=False, keep=keep)
+            for start, end, kind in secrets_in(part, self.known):
+                value = _as_text(part[start:end])
+                if not self._is_kept(value):
+                    before, after = part[max(0, start - _CONTEXT) : start], part[end : end + _CONTEXT]
+                    found = FoundSecret(kind=kind, value=value, before=_as_text(before), after=_as_text(after))
+                    left.setdefault((kind, value), found)
+        return [*left.values()]
 
-    def _replaced(self, data: bytes, clean: bytes, hits: list[Hit]) -> bytes:
-        """Return the clean data; if a reviewer kept some hits, the data with only the others replaced."""
-        keep = {value.encode("utf-8", "surrogatepass") for value in self._choices.keep}
-        dropped = [hit for hit in hits if data[hit.start : hit.end] not in keep] if keep else hits
+    def _learn(self, data: bytes, hits: Iterable[Hit]) -> None:
+        for start, end, kind in hits:
+            value = _as_text(data[start:end])
+            if not self._is_kept(value):
+                self.known.learn(value, kind)
+
+    def _without_kept(self, data: AnyStr, clean: AnyStr, hits: list[Hit]) -> AnyStr:
+        """Return the clean content; if a reviewer kept some hits, content with only the others replaced."""
+        dropped = hits
+        if self._choices.keep:
+            dropped = [hit for hit in hits if not self._is_kept(_as_text(data[hit.start : hit.end]))]
         self._counts.update(hit.kind for hit in dropped)
         if len(dropped) == len(hits):
             return clean
-        parts: list[bytes] = []
+        text = data.decode("latin-1") if isinstance(data, bytes) else data
+        parts: list[str] = []
         end = 0
         for start, stop, kind in dropped:
-            parts += (data[end:start], f"[redacted:{kind}]".encode())
+            parts += (text[end:start], f"[redacted:{kind}]")
             end = stop
-        return b"".join([*parts, data[end:]])
+        joined = "".join([*parts, text[end:]])
+        return joined.encode("latin-1") if isinstance(data, bytes) else joined
+
+    @functools.cached_property
+    def _kept(self) -> frozenset[str]:
+        return frozenset(map(_canonical, self._choices.keep))
+
+    def _is_kept(self, value: str) -> bool:
+        """Return whether a reviewer kept this value, in whatever spelling."""
+        if not self._kept:
+            return False
+        plain = _canonical(value)
+        return plain in self._kept or any(
+            plain in kept or (kept in plain and 2 * len(kept) >= len(plain))
+            for kept in self._kept
+            if len(kept) >= _SHORTEST_PART and len(plain) >= _SHORTEST_PART
+        )
 
     def _named(self, text: str) -> str:
         for kind, pattern, replacement in self._patterns:
@@ -133,32 +216,32 @@ class Redactor:
         return text
 
 
+_CONTEXT = 28
+_SHORTEST_PART = 8
+
+
+def _as_text(data: str | bytes) -> str:
+    return data if isinstance(data, str) else data.decode("utf-8", "replace")
+
+
+def _canonical(value: str) -> str:
+    """Return a value without its escapes and blanks, which depend on where it stands."""
+    from branchline.redaction.known import without_escapes  # noqa: PLC0415
+
+    return re.sub(r"[\s\\]+", "", without_escapes(value))
+
+
 _Pattern = tuple[str, re.Pattern[str], str]
 
 
 def _literal_patterns(literals: Iterable[str]) -> Iterable[_Pattern]:
+    from branchline.redaction.known import spellings_in_json  # noqa: PLC0415
+
     for literal in literals:
-        forms = {literal, *(form[1:-1] for form in _json_forms(literal))}
+        forms = {literal, *spellings_in_json(literal)}
         pattern = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True) if form)
         if pattern:
             yield LITERAL, re.compile(pattern), f"[redacted:{LITERAL}]"
-
-
-def _json_forms(text: str) -> Iterable[str]:
-    """Yield the ways to write a text in JSON, with and without escapes."""
-    plain = msgspec.json.encode(text).decode()
-    yield plain
-    escaped = [
-        letter if letter.isascii() else "".join(f"\\u{unit:04x}" for unit in _units(letter))
-        for letter in plain
-    ]
-    yield "".join(escaped)
-    yield plain.replace("/", "\\/")
-
-
-def _units(letter: str) -> list[int]:
-    data = letter.encode("utf-16-be")
-    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
 
 
 _COMMON_NAMES = frozenset(

@@ -17,6 +17,7 @@ from branchline.redaction.engine import (
     redact_bytes,
     redact_known,
     redact_known_bytes,
+    secrets_in,
 )
 from branchline.redaction.known import KnownValues
 
@@ -31,4 +32,5 @@ __all__ = [
     "redact_bytes",
     "redact_known",
     "redact_known_bytes",
+    "secrets_in",
 ]

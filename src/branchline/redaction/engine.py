@@ -23,7 +23,7 @@ from typing import NamedTuple
 import msgspec
 
 from branchline.redaction.detector import Secret, find_secrets, search, secret_kind_by_name
-from branchline.redaction.disguises import disguises, encoded_secrets, holds_encoded_text
+from branchline.redaction.disguises import disguises, encoded_secrets, holds_encoded_text, merged
 from branchline.redaction.known import KnownValues
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "redact_bytes",
     "redact_known",
     "redact_known_bytes",
+    "secrets_in",
 ]
 
 Hit = Secret
@@ -84,6 +85,13 @@ def redact_known_bytes(data: bytes, known: KnownValues) -> RedactedBytes:
     if not known:
         return RedactedBytes(data, [])
     return _redacted_bytes(data, _Search(known.suspects, known.find, lambda _name, _value: None))
+
+
+def secrets_in(content: bytes | str, known: KnownValues) -> list[Hit]:
+    """Return the secrets and the known values in lines of a session, or in a text, in order."""
+    if isinstance(content, str):
+        return merged([*find_secrets(content), *known.find(content)])
+    return merged([*redact_bytes(content).hits, *redact_known_bytes(content, known).hits])
 
 
 def _redacted_bytes(data: bytes, how: _Search) -> RedactedBytes:

@@ -22,7 +22,7 @@ from branchline.redaction.disguises import disguised, disguises, merged, text_of
 from branchline.redaction.places import Secret
 from branchline.redaction.randomness import is_placeholder, is_reference, looks_like_words
 
-__all__ = ["KnownValues", "is_distinctive", "plain_values"]
+__all__ = ["KnownValues", "is_distinctive", "plain_values", "spellings_in_json", "without_escapes"]
 
 # -- which values -----------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ def plain_values(found: str, kind: str) -> set[str]:
     if kind in _UNSEARCHED or len(found) > _LONGEST:
         return set()
     values = {found}
-    for read in (_without_escapes, html.unescape, unquote, undisguised):
+    for read in (_from_json, html.unescape, unquote, undisguised):
         values |= {read(value) for value in values}
     for value in [*values]:
         decoded = text_of_run(value) if len(value) >= _SHORTEST else None
@@ -89,7 +89,12 @@ def plain_values(found: str, kind: str) -> set[str]:
     return values
 
 
-def _without_escapes(text: str) -> str:
+def without_escapes(text: str) -> str:
+    """Return a text as a reader sees it, without escapes and what hides it."""
+    return undisguised(html.unescape(_from_json(text)))
+
+
+def _from_json(text: str) -> str:
     for _ in range(3):
         if "\\" not in text:
             break
@@ -104,8 +109,8 @@ def _without_escapes(text: str) -> str:
 
 
 def _spellings(value: str) -> set[str]:
-    found = {value, *_in_json(value)}
-    found |= {inner for each in [*found] for inner in _in_json(each)}
+    found = {value, *spellings_in_json(value)}
+    found |= {inner for each in [*found] for inner in spellings_in_json(each)}
     escaped = html.escape(value)
     found |= {escaped, escaped.replace("&#x27;", "&#39;"), html.escape(value, quote=False)}
     for coded in (quote(value, safe=""), quote(value), quote_plus(value)):
@@ -114,7 +119,7 @@ def _spellings(value: str) -> set[str]:
     return found
 
 
-def _in_json(text: str) -> Iterator[str]:
+def spellings_in_json(text: str) -> Iterator[str]:
     """Yield the ways to write a text in JSON, with and without escapes."""
     plain = msgspec.json.encode(text).decode()[1:-1]
     yield plain
