@@ -23,7 +23,6 @@ from branchline.actions.secret_places import located, place_of
 from branchline.actions.single_file import (
     file_key,
     left_in_page,
-    lines_of,
     page_of,
     page_parts,
     require_same_tree,
@@ -295,7 +294,7 @@ def _draft(session: Session, request: ExportRequest, name: str, known: set[str] 
         raise NotSupported(f"a part of a session can be exported as a page (.html), not as {format_}")
     redactor = Redactor(off=not request.redact, choices=request.choices)
     if format_ != "jsonl":
-        redactor.learn(lines_of(session))
+        redactor.learn(session.transcript.blocks())
     branch = request.branch or request.entry is not None
     match format_:
         case "md":
@@ -306,7 +305,7 @@ def _draft(session: Session, request: ExportRequest, name: str, known: set[str] 
             data = _lines(session, _portable_zot(session), redactor)
         case "jsonl":
             if branch:
-                redactor.learn(lines_of(session))
+                redactor.learn(session.transcript.blocks())
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
             data = _lines(session, lines, redactor)
         case "atif" | "otel" | "openai" | "sharegpt":

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, AnyStr
 
 import msgspec
 
+from branchline import _sha256
+
 if TYPE_CHECKING:
     from branchline.entries import Entry
     from branchline.formats import EntryLog
     from branchline.redaction import Hit, KnownValues
 
-__all__ = ["LOCAL_NAMES", "Choices", "FoundSecret", "Redaction", "Redactor", "private_patterns"]
+__all__ = ["LOCAL_NAMES", "Choices", "FoundSecret", "Redaction", "Redactor", "SessionSecrets", "private_patterns"]
+
+_MOST_SESSIONS = 256
 
 LITERAL = "literal"
 HOME, EMAIL, USER, HOST = "home directory", "e-mail", "user name", "host name"
@@ -54,6 +58,29 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
     """Secrets that a search of the finished file found, to replace as well."""
 
 
+class SessionSecrets:
+    """The secrets in sessions; a session is searched again only after it changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, KnownValues] = {}
+
+    def of(self, transcript: EntryLog) -> KnownValues:
+        """Return what is secret in a session, wherever it stands."""
+        digest = _sha256.sha256()
+        for block in transcript.blocks():
+            digest.update(block)
+        name = digest.digest()
+        known = self._known.pop(name, None)
+        if known is None:
+            redactor = Redactor()
+            redactor.learn(transcript.blocks())
+            known = redactor.known
+        self._known[name] = known
+        while len(self._known) > _MOST_SESSIONS:
+            del self._known[next(iter(self._known))]
+        return known
+
+
 class Redactor:
     """Replaces secrets and counts them by kind; changes nothing if ``off``.
 
@@ -69,6 +96,7 @@ class Redactor:
         portable: bool = False,
         choices: Choices | None = None,
         known: KnownValues | None = None,
+        sessions: SessionSecrets | None = None,
     ) -> None:
         self.off = off
         self.portable = portable
@@ -77,6 +105,7 @@ class Redactor:
         self._patterns = [*_literal_patterns(self._choices.literals)]
         self._patterns += private_patterns() if portable else []
         self._known = known
+        self._sessions = sessions
 
     @functools.cached_property
     def known(self) -> KnownValues:
@@ -88,6 +117,11 @@ class Redactor:
             if not self._is_kept(secret.value):
                 known.add(secret.value, secret.kind)
         return known
+
+    def for_session(self, transcript: EntryLog) -> Redactor:
+        """Return a redactor that also knows what is secret anywhere in this session."""
+        sessions = SessionSecrets() if self._sessions is None else self._sessions
+        return Redactor(known=sessions.of(transcript), sessions=sessions)
 
     @property
     def known_values(self) -> int:

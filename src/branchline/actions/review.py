@@ -9,7 +9,6 @@ import msgspec
 from branchline.actions.export import ExportRequest, page_lines
 from branchline.actions.redactor import private_patterns
 from branchline.actions.secret_places import SecretFinding, entry_finder, facts_of
-from branchline.actions.single_file import lines_of
 from branchline.redaction import KnownValues, redact_bytes, secrets_in
 from branchline.session import Session
 
@@ -54,7 +53,7 @@ def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
     if request.redact:
         entry_at = entry_finder(session)
         offset = 0
-        for block in lines_of(session):
+        for block in session.transcript.blocks():
             for start, end, kind in redact_bytes(block).hits:
                 value = block[start:end].decode("utf-8", "replace")
                 known.learn(value, kind)

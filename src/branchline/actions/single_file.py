@@ -20,6 +20,7 @@ from branchline.context import totals
 from branchline.conversion import branch_tips
 from branchline.errors import NotSaved
 from branchline.formats import EntryLog
+from branchline.formats.entry_log import whole_lines
 from branchline.log import Spool
 from branchline.plugins.formats import detect_in
 from branchline.session import Session
@@ -32,7 +33,7 @@ from branchline.views.humanize import count, money
 from branchline.views.markdown import markdown
 from branchline.views.text import one_line, safe
 
-__all__ = ["SinglePage", "file_key", "left_in_page", "lines_of", "page_of", "page_parts", "require_same_tree"]
+__all__ = ["SinglePage", "file_key", "left_in_page", "page_of", "page_parts", "require_same_tree"]
 
 _LONGEST_TITLE = 90
 _MARKDOWN_ENTRIES, _MARKDOWN_SIZE = 400, 20_000
@@ -70,10 +71,10 @@ def page_of(
         content = session.transcript
     else:
         if not whole:
-            redactor.learn(lines_of(session))
+            redactor.learn(session.transcript.blocks())
         spool = Spool(redactor.lines(block) for block in lines)
         if redactor.known_values:  # the last line may tell what is secret in the first
-            spool = Spool(redactor.known_in_lines(block) for block in _blocks_of(spool))
+            spool = Spool(redactor.known_in_lines(block) for block in whole_lines(spool.read))
         name = session.transcript.name
         content = EntryLog(detect_in(spool.read, name), spool.read, name)
     replaced = redactor.found()
@@ -173,28 +174,6 @@ def _links(log: EntryLog) -> list[tuple[str, str | None]]:
         for position, (key, parent) in enumerate(zip(keys, log.tree.parents, strict=True))
         if position not in withheld
     ]
-
-
-def lines_of(session: Session) -> Iterator[bytes]:
-    """Yield all lines of a session, in blocks of whole lines."""
-    transcript = session.transcript
-    return _whole_lines(lambda offset, size: transcript.bytes_between(offset, offset + size))
-
-
-def _blocks_of(spool: Spool) -> Iterator[bytes]:
-    return _whole_lines(spool.read)
-
-
-def _whole_lines(read: Callable[[int, int], bytes]) -> Iterator[bytes]:
-    offset, waiting = 0, []
-    while block := read(offset, _SCANNED):
-        offset += len(block)
-        cut = block.rfind(b"\n") + 1
-        if cut:
-            yield b"".join([*waiting, block[:cut]])
-            waiting = []
-        waiting.append(block[cut:])
-    yield b"".join(waiting)
 
 
 def file_key(session: Session, redactor: Redactor) -> str:
