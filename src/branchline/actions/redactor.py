@@ -189,20 +189,30 @@ class Redactor:
         return tuple(Redaction(kind=kind, count=number) for kind, number in sorted(self._counts.items()))
 
     def left_in(self, parts: Iterable[bytes | str]) -> list[FoundSecret]:
-        """Return what is still secret in parts of a finished export: lines, or texts of a document."""
+        """Return what is still secret in parts of a finished export: lines, or texts made of them.
+
+        A value that only the words around it make secret is none if the lines show it too: there each value
+        is judged by its own name, while a text has names and values of others beside it.
+        """
         if self.off:
             return []
-        from branchline.redaction import secrets_in  # noqa: PLC0415
+        from branchline.redaction import has_own_form, secrets_in  # noqa: PLC0415
 
         left: dict[tuple[str, str], FoundSecret] = {}
+        by_context: dict[tuple[str, str], FoundSecret] = {}
+        lines = b""
         for part in parts:
             for start, end, kind in secrets_in(part, self.known):
                 value = _as_text(part[start:end])
                 if not self._is_kept(value):
                     before, after = part[max(0, start - _CONTEXT) : start], part[end : end + _CONTEXT]
                     found = FoundSecret(kind=kind, value=value, before=_as_text(before), after=_as_text(after))
-                    left.setdefault((kind, value), found)
-        return [*left.values()]
+                    sure = isinstance(part, bytes) or has_own_form(kind) or value in self.known
+                    (left if sure else by_context).setdefault((kind, value), found)
+            lines = part if isinstance(part, bytes) else lines
+            if by_context and lines:
+                by_context = {name: one for name, one in by_context.items() if not _shows(lines, one.value)}
+        return [*left.values(), *by_context.values()]
 
     def _learn(self, data: bytes, hits: Iterable[Hit]) -> None:
         for start, end, kind in hits:
@@ -256,6 +266,12 @@ _SHORTEST_PART = 8
 
 def _as_text(data: str | bytes) -> str:
     return data if isinstance(data, str) else data.decode("utf-8", "replace")
+
+
+def _shows(lines: bytes, value: str) -> bool:
+    from branchline.redaction.known import spellings_in_json  # noqa: PLC0415
+
+    return any(each.encode("utf-8", "surrogatepass") in lines for each in {value, *spellings_in_json(value)})
 
 
 def _canonical(value: str) -> str:

@@ -27,7 +27,7 @@ from branchline.redaction.rules import INNER, RULES, Inner, Rule
 from branchline.redaction.seed_phrases import seed_phrases
 from branchline.redaction.vendors import VENDOR_SIGN, vendor_key
 
-__all__ = ["Secret", "SecretSearch", "find_secrets", "search", "secret_kind_by_name"]
+__all__ = ["Secret", "SecretSearch", "find_secrets", "has_own_form", "search", "secret_kind_by_name"]
 
 # -- signs ------------------------------------------------------------------------------------------------
 
@@ -217,12 +217,17 @@ def _as_written(text: str) -> list[Secret]:
     return search(text).secrets
 
 
-_OWN_FORM = frozenset(rule.kind for rule in (*RULES, *INNER))
+_OWN_FORM = frozenset(rule.kind for rule in (*RULES, *INNER)) | {"private-key", "seed-phrase", "aws-secret-key"}
+
+
+def has_own_form(kind: str) -> bool:
+    """Return whether secrets of a kind are recognized by their form, whatever stands around them."""
+    return kind in _OWN_FORM
 
 
 def _tokens(text: str) -> list[Secret]:
     """Return the secrets that are recognized by their form alone."""
-    return [secret for secret in _as_written(text) if secret.kind in _OWN_FORM]
+    return [secret for secret in _as_written(text) if has_own_form(secret.kind)]
 
 
 _BEGINNING = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from branchline.redaction.detector import Secret, find_secrets, search, secret_kind_by_name
+from branchline.redaction.detector import Secret, find_secrets, has_own_form, search, secret_kind_by_name
 from branchline.redaction.disguises import disguises, encoded_secrets, holds_encoded_text, merged
 from branchline.redaction.known import KnownValues
 
@@ -32,6 +32,7 @@ __all__ = [
     "RedactedBytes",
     "RedactionCount",
     "count_by_kind",
+    "has_own_form",
     "redact",
     "redact_bytes",
     "redact_known",

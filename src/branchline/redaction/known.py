@@ -173,6 +173,9 @@ class KnownValues:
     def __len__(self) -> int:
         return len(self._kinds)
 
+    def __contains__(self, value: object) -> bool:
+        return value in self._kinds
+
     def learn(self, found: str, kind: str) -> None:
         """Take a secret that was found, if its value can be recognized elsewhere."""
         for value in plain_values(found, kind):
