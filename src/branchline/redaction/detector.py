@@ -20,11 +20,13 @@ from typing import NamedTuple
 
 from branchline.redaction.aws_keys import aws_secret_keys
 from branchline.redaction.disguises import disguised, merged
-from branchline.redaction.names import NAME_SIGNS, assigned_value, secret_kind_by_name
+from branchline.redaction.languages import escaped_words, passwords_abroad
+from branchline.redaction.names import NAME_SIGNS, assigned_value, is_plain_password, secret_kind_by_name
 from branchline.redaction.places import PLACE_SIGNS, PLACES, Read, Secret
 from branchline.redaction.randomness import is_placeholder, looks_like_words
 from branchline.redaction.rules import INNER, RULES, Inner, Rule
 from branchline.redaction.seed_phrases import seed_phrases
+from branchline.redaction.tables import column_secrets, table_signs
 from branchline.redaction.vendors import VENDOR_SIGN, vendor_key
 
 __all__ = ["Secret", "SecretSearch", "find_secrets", "has_own_form", "search", "secret_kind_by_name"]
@@ -217,7 +219,15 @@ def _as_written(text: str) -> list[Secret]:
     return search(text).secrets
 
 
-_OWN_FORM = frozenset(rule.kind for rule in (*RULES, *INNER)) | {"private-key", "seed-phrase", "aws-secret-key"}
+_OWN_FORM = frozenset(
+    [
+        *(rule.kind for rule in RULES),
+        *(inner.kind for inner in INNER),
+        "private-key",
+        "seed-phrase",
+        "aws-secret-key",
+    ]
+)
 
 
 def has_own_form(kind: str) -> bool:
@@ -272,8 +282,12 @@ def search(text: str) -> SecretSearch:
         elif sure and ("\\/" in text[max(0, place - 64) : place + _WINDOW] or _LISTED.match(text, place)):
             unsure.append(place)
     found += (Secret(*span, "seed-phrase") for span in seed_phrases(narrow))
-    keys = [Secret(*span, "aws-secret-key") for span in aws_secret_keys(narrow)]
-    return SecretSearch(_apart(_with(found, keys)), unsure)
+    found = _with(found, passwords_abroad(text, is_plain_password))
+    found = _with(found, column_secrets(text, secret_kind_by_name))
+    found = _with(found, (Secret(*span, "aws-secret-key") for span in aws_secret_keys(narrow)))
+    unsure += escaped_words(text)
+    unsure += table_signs(text)
+    return SecretSearch(_apart(found), unsure)
 
 
 def _narrow(text: str) -> bytes:
@@ -288,14 +302,15 @@ _LISTED = re.compile(r"\w{1,16}\"[ \t]*:[ \t]*\[", re.ASCII)
 _WINDOW = 256
 
 
-def _with(found: list[Secret], keys: list[Secret]) -> list[Secret]:
-    """Add the keys that do not overlap other secrets, which are more specific."""
+def _with(found: list[Secret], others: Iterable[Secret]) -> list[Secret]:
+    """Add the secrets that do not overlap those that were found, which are more specific."""
     found.sort()
     starts = [secret.start for secret in found]
-    before = (bisect_right(starts, key.end - 1) - 1 for key in keys)
+    more = sorted(others)
+    before = (bisect_right(starts, secret.end - 1) - 1 for secret in more)
     return [
         *found,
-        *(key for key, place in zip(keys, before, strict=True) if place < 0 or found[place].end <= key.start),
+        *(one for one, place in zip(more, before, strict=True) if place < 0 or found[place].end <= one.start),
     ]
 
 

@@ -40,7 +40,11 @@ Find = Callable[[str], "list[Secret]"]
 
 def disguises(text: str) -> list[int]:
     """Return the offsets at which something may hide a secret."""
-    return [*_signs(text), *(newline.start() for newline in _newlines(text)), *(run.start for run in _runs(text))]
+    return [
+        *_signs(text),
+        *(newline.start() for newline in _newlines(text)),
+        *(run.start for run in _runs(text)),
+    ]
 
 
 def disguised(text: str, find: Find, find_parts: Find, begins: Callable[[str], bool]) -> list[Secret]:
@@ -68,13 +72,17 @@ def merged(secrets: Iterable[Secret]) -> list[Secret]:
 # -- characters inside ------------------------------------------------------------------------------------
 
 _WORD = "[0-9A-Za-z_-]"
-_COLOUR = r"(?:[\x1b␛]|\\+(?:u001[bB]|x1[bB]|033|e))(?:\[[0-9;:?]{0,24}[A-Za-z]|\]8;[^\x07\x1b\\\n]{0,400}(?:\x07|\x1b\\|\\+u0007|\\+a))"
+_SLASHES = r"\\(?<!\\\\)\\*+"
+"""All backslashes of a run: trying each of them would take quadratic time."""
+_COLOUR = rf"(?:[\x1b␛]|{_SLASHES}(?:u001[bB]|x1[bB]|033|e))(?:\[[0-9;:?]{{0,24}}[A-Za-z]|\]8;[^\x07\x1b\\\n]{{0,400}}(?:\x07|\x1b\\|\\+u0007|\\+a))"
 _INVISIBLE = "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]"
 _INVISIBLE_UTF8 = (
     r"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xa4\xa6-\xa9])|\xef(?:\xbb\xbf|\xb8[\x80-\x8f])|\xc2\xad"
 )
-_INVISIBLE_ESCAPE = r"\\+u(?:200[b-fB-F]|202[a-eA-E]|206[0-46-9]|[fF][eE](?:[fF][fF]|0[0-9a-fA-F])|00[aA][dD])"
-_EMPHASIS = rf"(?<={_WORD})(?:\*{{1,3}}|~~|(?:</?(?:a|b|i|u|s|em|del|ins|bdi|code|font|kbd|mark|samp|small|span|strong|sub|sup|tt|var|wbr)(?:[ ][^<>]{{0,200}})?/?>){{1,4}})(?={_WORD})"
+_INVISIBLE_ESCAPE = (
+    rf"{_SLASHES}u(?:200[b-fB-F]|202[a-eA-E]|206[0-46-9]|[fF][eE](?:[fF][fF]|0[0-9a-fA-F])|00[aA][dD])"
+)
+_EMPHASIS = rf"(?<=[^\s*])\*{{2,3}}(?=[^\s*])|(?<={_WORD})(?:\*|~~|(?:</?(?:a|b|i|u|s|em|del|ins|bdi|code|font|kbd|mark|samp|small|span|strong|sub|sup|tt|var|wbr)(?:[ ][^<>]{{0,200}})?/?>){{1,4}})(?={_WORD})"
 _MARKDOWN = rf"(?<={_WORD})\\+(?=[_*~+=$!@#%&^-][\w\\!@#$%&*+=~^-])"
 _ENTITY = (
     r"&(?:#0{0,4}(?:4[35-9]|5[0-7]|6[1-9]|[78]\d|90|9[5-9]|1[01]\d|12[0-2])"
@@ -82,8 +90,8 @@ _ENTITY = (
 )
 _PERCENT = r"%(?:2[Dd]|3\d|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff])"
 _DIGITS = r"(?:2[dDfF]|3\d|[46][1-9A-Fa-f]|[57][0-9aA]|5[fF])"
-_HEX = rf"\\+(?:x{_DIGITS}|u00{_DIGITS}|u\{{0{{0,4}}{_DIGITS}\}})"
-_OCTAL = r"\\+0?(?:0[4-7]|1[0-7])[0-7](?![0-9])"
+_HEX = rf"{_SLASHES}(?:x{_DIGITS}|u00{_DIGITS}|u\{{0{{0,4}}{_DIGITS}\}})"
+_OCTAL = rf"{_SLASHES}0?(?:0[4-7]|1[0-7])[0-7](?![0-9])"
 _INSIDE = re.compile(
     rf"(?P<gone>{_COLOUR}|{_INVISIBLE}|{_INVISIBLE_UTF8}|{_INVISIBLE_ESCAPE}|&(?:ZeroWidthSpace|zwnj|zwj|shy);|{_EMPHASIS}|{_MARKDOWN})"
     rf"|(?P<entity>{_ENTITY})|(?P<percent>{_PERCENT})|(?P<hex>{_HEX})|(?P<octal>{_OCTAL})"
@@ -92,10 +100,10 @@ _SIGNS = tuple(
     re.compile(pattern)
     for pattern in (
         r"\x1b(?=[\[\]])",
-        r"\\+(?=u00[1-7aA]|u20[026]|u[fF][eE]|u\{|x[1-7]|[01][0-7][0-7]|e\[|[_*~+=$!@#%&^-][\w\\!@#$%&*+=~^-])",
+        rf"{_SLASHES}(?=u00[1-7aA]|u20[026]|u[fF][eE]|u\{{|x[1-7]|[01][0-7][0-7]|e\[|[_*~+=$!@#%&^-][\w\\!@#$%&*+=~^-])",
         r"&(?=#[0-9xX]|lowb|peri|equa|plus|sol;|Zero|zwn?j|shy)",
         _PERCENT,
-        rf"\*(?<={_WORD}\*)(?=\*{{0,2}}{_WORD})",
+        rf"\*(?<=\S\*)(?=\*{{1,2}}[^\s*]|{_WORD})",
         rf"~(?<={_WORD}~)(?=~{_WORD})",
         rf"<(?<={_WORD}<)(?=/?[a-z]{{1,6}}[ />])",
     )
@@ -104,7 +112,7 @@ _SIGNS = tuple(
 _WIDE_SIGNS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xa9])(?=[!-~])",
+        r"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xa9])(?=[!-~])",
         r"\xef(?:\xbb\xbf|\xb8[\x80-\x8f])(?=[!-~])",
         r"\xc2\xad(?=[!-~])",
         r"␛(?=[\[\]])",
@@ -249,7 +257,9 @@ def _wrapped(text: str, find: Find, begins: Callable[[str], bool]) -> Iterator[S
         if place < done:
             continue
         before = text[max(0, place - _LONGEST_WORD) : place].rstrip(_LINE_ENDS)
-        if begins(before[len(before.rstrip(_IN_TOKENS)) :]) and (secret := _over_lines(text, place, before, find, begins)):
+        if begins(before[len(before.rstrip(_IN_TOKENS)) :]) and (
+            secret := _over_lines(text, place, before, find, begins)
+        ):
             done = secret.end
             yield secret
 

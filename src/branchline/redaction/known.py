@@ -9,6 +9,7 @@ All values are searched at once, by the words in a text, so that the time does n
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 import string
@@ -115,7 +116,12 @@ def _spellings(value: str) -> set[str]:
     found |= {escaped, escaped.replace("&#x27;", "&#39;"), html.escape(value, quote=False)}
     for coded in (quote(value, safe=""), quote(value), quote_plus(value)):
         found |= {coded, re.sub("%..", lambda code: code[0].lower(), coded)}
-    found |= {each.encode().decode("latin-1") for each in [*found] if not each.isascii()}
+    data = value.encode("utf-8", "surrogatepass")
+    for digits in (base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode(), data.hex()):
+        found |= {digits, digits.rstrip("="), digits.upper() if digits == data.hex() else digits}
+    found |= {
+        each.encode("utf-8", "surrogatepass").decode("latin-1") for each in [*found] if not each.isascii()
+    }
     return found
 
 
@@ -124,7 +130,8 @@ def spellings_in_json(text: str) -> Iterator[str]:
     plain = msgspec.json.encode(text).decode()[1:-1]
     yield plain
     yield "".join(
-        letter if letter.isascii() else "".join(f"\\u{unit:04x}" for unit in _units(letter)) for letter in plain
+        letter if letter.isascii() else "".join(f"\\u{unit:04x}" for unit in _units(letter))
+        for letter in plain
     )
     yield plain.replace("/", "\\/")
 
@@ -184,6 +191,7 @@ class KnownValues:
 
     def add(self, value: str, kind: str) -> None:
         """Take a value, whatever it looks like."""
+        value = value.encode("utf-8", "replace").decode()  # no file holds half of a character
         if not value or value in self._kinds:
             return
         self._kinds[value] = kind
@@ -215,7 +223,7 @@ class KnownValues:
 
     def _as_written(self, text: str) -> list[Secret]:
         found = []
-        for word, stop, anchor in self._words(text):
+        for _, stop, anchor in self._words(text):
             for spelling in self._anchors[anchor]:
                 start = stop - len(anchor) - spelling.anchor
                 end = start + len(spelling.text)
