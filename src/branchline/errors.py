@@ -52,6 +52,8 @@ Messages say what was being done to what, and where there is one, the way out.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "Ambiguous",
     "AuthMissing",
@@ -186,7 +188,7 @@ class KeyTaken(BranchlineError, FileExistsError):
 class SecretsLeft(BranchlineError):
     """What was redacted still holds secrets; it is not written. Says of which kind and in which entry."""
 
-    findings: tuple[object, ...] = ()
+    findings: tuple[Any, ...] = ()
     """Each secret that is left, a :class:`branchline.actions.review.SecretFinding`."""
 
 

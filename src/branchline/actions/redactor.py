@@ -9,7 +9,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, AnyStr
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from branchline.formats import EntryLog
     from branchline.redaction import Hit, KnownValues
 
-__all__ = ["LOCAL_NAMES", "Choices", "FoundSecret", "Redaction", "Redactor", "SessionSecrets", "private_patterns"]
+__all__ = [
+    "LOCAL_NAMES",
+    "Choices",
+    "FoundSecret",
+    "Redaction",
+    "Redactor",
+    "SessionSecrets",
+    "private_patterns",
+]
 
 _MOST_SESSIONS = 256
 
@@ -143,9 +151,9 @@ class Redactor:
             from branchline.redaction import redact, redact_known  # noqa: PLC0415
 
             clean, hits = redact(text)
-            text = self._without_kept(text, clean, hits)
+            text = self._text_without(text, clean, hits)
             clean, hits = redact_known(text, self.known)
-            text = self._without_kept(text, clean, hits)
+            text = self._text_without(text, clean, hits)
         return self._named(text)
 
     def lines(self, data: bytes) -> bytes:
@@ -155,7 +163,7 @@ class Redactor:
 
             clean, hits = redact_bytes(data)
             self._learn(data, hits)
-            data = self.known_in_lines(self._without_kept(data, clean, hits))
+            data = self.known_in_lines(self._lines_without(data, clean, hits))
         if self._patterns:
             data = self._named(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         return data
@@ -167,7 +175,7 @@ class Redactor:
         from branchline.redaction import redact_known_bytes  # noqa: PLC0415
 
         clean, hits = redact_known_bytes(data, self.known)
-        return self._without_kept(data, clean, hits)
+        return self._lines_without(data, clean, hits)
 
     def entries(self, transcript: EntryLog, positions: Sequence[int]) -> list[Entry]:
         """Return entries with secrets replaced in their lines, where they are complete."""
@@ -206,7 +214,9 @@ class Redactor:
                 value = _as_text(part[start:end])
                 if not self._is_kept(value):
                     before, after = part[max(0, start - _CONTEXT) : start], part[end : end + _CONTEXT]
-                    found = FoundSecret(kind=kind, value=value, before=_as_text(before), after=_as_text(after))
+                    found = FoundSecret(
+                        kind=kind, value=value, before=_as_text(before), after=_as_text(after)
+                    )
                     sure = isinstance(part, bytes) or has_own_form(kind) or value in self.known
                     (left if sure else by_context).setdefault((kind, value), found)
             lines = part if isinstance(part, bytes) else lines
@@ -220,22 +230,22 @@ class Redactor:
             if not self._is_kept(value):
                 self.known.learn(value, kind)
 
-    def _without_kept(self, data: AnyStr, clean: AnyStr, hits: list[Hit]) -> AnyStr:
-        """Return the clean content; if a reviewer kept some hits, content with only the others replaced."""
-        dropped = hits
+    def _dropped(self, data: bytes | str, hits: list[Hit]) -> list[Hit]:
+        """Return the hits that are replaced, and count them: all but those that a reviewer kept."""
         if self._choices.keep:
-            dropped = [hit for hit in hits if not self._is_kept(_as_text(data[hit.start : hit.end]))]
-        self._counts.update(hit.kind for hit in dropped)
+            hits = [hit for hit in hits if not self._is_kept(_as_text(data[hit.start : hit.end]))]
+        self._counts.update(hit.kind for hit in hits)
+        return hits
+
+    def _text_without(self, text: str, clean: str, hits: list[Hit]) -> str:
+        dropped = self._dropped(text, hits)
+        return clean if len(dropped) == len(hits) else _replaced(text, dropped)
+
+    def _lines_without(self, data: bytes, clean: bytes, hits: list[Hit]) -> bytes:
+        dropped = self._dropped(data, hits)
         if len(dropped) == len(hits):
             return clean
-        text = data.decode("latin-1") if isinstance(data, bytes) else data
-        parts: list[str] = []
-        end = 0
-        for start, stop, kind in dropped:
-            parts += (text[end:start], f"[redacted:{kind}]")
-            end = stop
-        joined = "".join([*parts, text[end:]])
-        return joined.encode("latin-1") if isinstance(data, bytes) else joined
+        return _replaced(data.decode("latin-1"), dropped).encode("latin-1")
 
     @functools.cached_property
     def _kept(self) -> frozenset[str]:
@@ -262,6 +272,15 @@ class Redactor:
 
 _CONTEXT = 28
 _SHORTEST_PART = 8
+
+
+def _replaced(text: str, hits: Iterable[Hit]) -> str:
+    parts: list[str] = []
+    end = 0
+    for start, stop, kind in hits:
+        parts += (text[end:start], f"[redacted:{kind}]")
+        end = stop
+    return "".join([*parts, text[end:]])
 
 
 def _as_text(data: str | bytes) -> str:

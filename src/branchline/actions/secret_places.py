@@ -49,7 +49,9 @@ def place_of(finding: SecretFinding) -> str:
 
 def located(session: Session, left: Iterable[FoundSecret]) -> tuple[SecretFinding, ...]:
     """Return secrets that are left in an export, with the entries that they come from."""
-    wanted = {_letters(one.value): one for one in left}
+    wanted: dict[str, FoundSecret] = {}
+    for one in sorted(left, key=lambda one: len(one.value)):  # without the escapes of other spellings
+        wanted.setdefault(_letters(one.value), one)
     places: dict[str, int] = {}
     for position, text in _texts(session):
         if len(places) == len(wanted):

@@ -160,10 +160,7 @@ def _text(markup: str) -> str:
 def require_same_tree(session: Session, before: EntryLog, after: EntryLog) -> None:
     """Raise NotSaved if redaction changed the tree; entries that never leave their file do not count."""
     if before.leaf != after.leaf or _links(before) != _links(after):
-        raise NotSaved(
-            f"cannot export {session.id}: redaction would change its tree; "
-            "nothing was written"
-        )
+        raise NotSaved(f"cannot export {session.id}: redaction would change its tree; nothing was written")
 
 
 def _links(log: EntryLog) -> list[tuple[str, str | None]]:

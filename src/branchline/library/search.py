@@ -670,7 +670,9 @@ class _Run:
         ((transcript, documents, labels, _branch),) = seen
         row = self._veiled_row(shown)
         if self.redactor is not None:
-            title, cwd = (None if one is None else self.redactor.text(one) for one in (shown.title, shown.cwd))
+            title, cwd = (
+                None if one is None else self.redactor.text(one) for one in (shown.title, shown.cwd)
+            )
             shown = msgspec.structs.replace(shown, title=title, cwd=cwd)
         if not _session_allows(self.query.terms, row, seen[0], self.prices):
             return

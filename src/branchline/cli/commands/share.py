@@ -25,6 +25,7 @@ from branchline.views.humanize import count, format_size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from branchline.actions.export import ExportResult
     from branchline.actions.redactor import Choices
     from branchline.actions.review import SecretFinding
 
@@ -94,23 +95,19 @@ def share_command(
             choices = _ask(out, findings, choices)
         elif not out.json:
             _print(out, findings)
+        decide = _ask if asks else _mask_all
+
+        def write(choices: Choices, searches: int) -> ExportResult:
+            try:
+                chosen = msgspec.structs.replace(request, choices=choices)
+                return export(live, output or os.curdir, chosen, force=force)
+            except SecretsLeft as problem:
+                if searches == 1:
+                    raise
+                return write(decide(out, problem.findings, choices), searches - 1)
+
         with existing_file("; --force replaces it"):
-            for _ in range(_SEARCHES):
-                request = msgspec.structs.replace(request, choices=choices)
-                try:
-                    result = export(live, output or os.curdir, request, force=force)
-                    break
-                except SecretsLeft as problem:
-                    left = problem
-                if asks:
-                    out.line(paint("warning", "a search of the finished file found more"))
-                    choices = _ask(out, left.findings, choices)
-                else:
-                    if not out.json:
-                        _print(out, left.findings)
-                    choices = _masked(choices, left.findings)
-            else:
-                raise left
+            result = write(choices, _SEARCHES)
     if out.json:
         fields = {"session": result.session, "path": result.path, "size": result.size}
         fields |= {"redacted": printed_redactions(result.redacted)}
@@ -125,7 +122,8 @@ def share_command(
 def _list(out: Output, session: str, findings: Sequence[SecretFinding]) -> None:
     if out.json:
         rows = [
-            {name: getattr(one, name) for name in ("kind", "count", "entry", "role", "time")} for one in findings
+            {name: getattr(one, name) for name in ("kind", "count", "entry", "role", "time")}
+            for one in findings
         ]
         out.result("share", {"session": session, "findings": rows})
     else:
@@ -161,6 +159,8 @@ def _ask(out: Output, findings: Sequence[SecretFinding], choices: Choices) -> Ch
     literals: list[str] = []
     left: list[SecretFinding] = []
     masked = False
+    if findings[0].left:
+        out.line(paint("warning", "a search of the finished file found more"))
     for number, one in enumerate(findings, 1):
         answer = "m"
         if not masked:
@@ -186,6 +186,12 @@ def _ask(out: Output, findings: Sequence[SecretFinding], choices: Choices) -> Ch
         choices, keep=choices.keep | keep, literals=(*choices.literals, *literals)
     )
     return _masked(choices, left)
+
+
+def _mask_all(out: Output, findings: Sequence[SecretFinding], choices: Choices) -> Choices:
+    if not out.json:
+        _print(out, findings)
+    return _masked(choices, findings)
 
 
 def _masked(choices: Choices, findings: Iterable[SecretFinding]) -> Choices:
