@@ -50,8 +50,10 @@ def place_of(finding: SecretFinding) -> str:
 def located(session: Session, left: Iterable[FoundSecret]) -> tuple[SecretFinding, ...]:
     """Return secrets that are left in an export, with the entries that they come from."""
     wanted: dict[str, FoundSecret] = {}
-    for one in sorted(left, key=lambda one: len(one.value)):  # without the escapes of other spellings
-        wanted.setdefault(_letters(one.value), one)
+    for one in left:
+        known = wanted.setdefault(_letters(one.value), one)
+        if len(one.value) < len(known.value):  # without the escapes of another spelling
+            wanted[_letters(one.value)] = one
     places: dict[str, int] = {}
     for position, text in _texts(session):
         if len(places) == len(wanted):
