@@ -26,7 +26,7 @@ others, for example a TypeError for a missing or unknown argument::
     │   ├── UnsupportedFormat  no session can be written in this format (also a ValueError)
     │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
     ├── KeyTaken             the store has a session of this name already (also a FileExistsError)
-    ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and lines
+    ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and entries
     ├── FlowError            a flow could not do what was asked; nothing was written
     │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
     │   ├── SummaryFailed    the summary did not come, is empty or was cut off
@@ -52,6 +52,8 @@ Messages say what was being done to what, and where there is one, the way out.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 __all__ = [
     "Ambiguous",
@@ -197,7 +199,10 @@ class KeyTaken(BranchlineError, FileExistsError):
 
 
 class SecretsLeft(BranchlineError):
-    """What was redacted still holds secrets; it is not written. Says of which kind and in which line."""
+    """What was redacted still holds secrets; it is not written. Says of which kind and in which entry."""
+
+    findings: tuple[Any, ...] = ()
+    """Each secret that is left, a :class:`branchline.actions.review.SecretFinding`."""
 
 
 class FlowError(BranchlineError):

@@ -210,6 +210,43 @@ def test_a_secret_that_only_its_name_tells_is_not_found_either(tmp_path):
     assert '"total":1' in one("search", query="login me")
 
 
+def test_a_value_is_secret_wherever_it_stands_in_its_session(tmp_path):
+    """Only the address in the last entry tells that it is a password."""
+    password = "Kestrel-Quiet7"
+    store = tmp_path / "store"
+    store.mkdir()
+    rows = lines("nothing", "talk", f"/srv/{password}", "a")
+    spoken = [
+        f"take {password} for the database",
+        f"is it **{password}**?",
+        f"postgres://app:{password}@db.internal/shop",
+    ]
+    for number, text in enumerate(spoken):
+        message = {"role": "user", "content": text, "timestamp": 9}
+        rows.append({"type": "message", "id": f"m{number}", "parentId": rows[-1]["id"], "message": message})
+    rows.append({"type": "label", "id": "l9", "parentId": "m2", "targetId": "m0", "label": f"on {password}"})
+    rows.append({"type": "session_info", "id": "t9", "parentId": "l9", "name": f"About {password}"})
+    for row in rows[-5:]:
+        row["timestamp"] = TIME.format(2)
+    (store / "talk.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ask = server_of(store)
+
+    answers = [
+        ask("list_sessions"),
+        ask("read_session", session="talk"),
+        ask("read_session", session="talk", last=1, before="m1"),
+        ask("session_tree", session="talk"),
+        ask("get_entry", session="talk", entry="m0"),
+        ask("search", query="database"),
+        ask("search", query="re:take .* for"),
+    ]
+
+    assert all("redacted:url-password" in answer for answer in answers[1:])
+    assert not any("Quiet7" in answer or "Kestrel" in answer for answer in answers)
+    for query in ("Kestrel", "take Kes", "re:take Kes", 'label:"on Kes"', "cwd:/srv/Kes database"):
+        assert '"total":0' in ask("search", query=query)
+
+
 def test_what_is_around_a_secret_is_still_found(tmp_path):
     ask = world(tmp_path, TOKEN)
 

@@ -637,6 +637,34 @@ def event(data: bytes) -> dict:
     return {**fields, "data": json.loads(fields["data"])}
 
 
+def test_what_is_left_in_the_finished_file_is_offered(tmp_path, sessions, monkeypatch):
+    from branchline import redaction
+
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    with Session.create(tmp_path / "keys", directory=sessions) as session:
+        entry = session.append_message(f"Use {token} and the word xylophone")
+        session.append_message(answer("Done"))
+    viewer = Viewer(SessionLibrary(sessions))
+    page = f"/api/s/{row_with(viewer, 'xylophone')['id']}/page"
+    monkeypatch.setattr(redaction, "redact", lambda text: redaction.Redacted(text, []))
+    monkeypatch.setattr(redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
+
+    refused = viewer.post(page, {})
+    (finding,) = refused.json["findings"]
+    masked = viewer.post(page, {"left": [{"kind": finding["kind"], "value": finding["value"]}]})
+    kept = viewer.post(page, {"keep": [finding["value"]]})
+
+    assert refused.status == 422
+    assert "--no-redact" not in refused.json["problem"]
+    assert (finding["kind"], finding["value"], finding["entry"]) == ("github-token", token, entry)
+    assert (finding["role"], finding["left"]) == ("user", True)
+    for answered, expected in ((masked, False), (kept, True)):
+        assert answered.status == 200
+        (tmp_path / "shared.html").write_bytes(answered.body)
+        with Session.open(tmp_path / "shared.html") as read:
+            assert (token in str(read.context().messages)) is expected
+
+
 def test_a_session_is_reviewed_and_shared_as_one_file(tmp_path, sessions):
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     with Session.create(tmp_path / "keys", directory=sessions) as session:

@@ -8,7 +8,6 @@ JSON escapes such characters.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,9 +17,16 @@ import msgspec
 
 from branchline._arguments import require_choice
 from branchline.actions.output_file import files_of, output_directory, write_output
-from branchline.actions.redactor import Choices, Redaction, Redactor
+from branchline.actions.redactor import Choices, FoundSecret, Redaction, Redactor
 from branchline.actions.reduced_lines import Omissions, reduced_lines
-from branchline.actions.single_file import page_of, page_parts, require_same_tree, scan_page
+from branchline.actions.secret_places import located, place_of
+from branchline.actions.single_file import (
+    file_key,
+    left_in_page,
+    page_of,
+    page_parts,
+    require_same_tree,
+)
 from branchline.clock import SystemClock, iso, local_time
 from branchline.conversion import branch_tips
 from branchline.entries import Entry, Header, encode_header, json_codec, splice
@@ -146,10 +152,12 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.path}; {count(self.secrets, 'secret')} redacted" if self.secrets else self.path
 
 
-def _stem(session: Session) -> str:
+def _stem(session: Session, redactor: Redactor) -> str:
     """The file name of an export without its extension; some agents name only the folder of a session."""
     file = session.file
-    key = session.key
+    key = file_key(session, redactor)
+    if key != session.key:
+        return key
     if file is not None and os.path.isfile(file):
         key = session.transcript.format.traits.key_of(file)
     return key if is_key(key) else "session"  # a database may hold any text as a key
@@ -178,7 +186,7 @@ def export(
     draft = _draft(session, request, "" if names_directory else target)
     directory = output_directory(path)
     if directory is not None:
-        target = os.path.join(directory, _stem(session) + _ending(session, draft.format))
+        target = os.path.join(directory, _stem(session, draft.redactor) + _ending(session, draft.format))
     return _written(session, target, request, draft, force=force, streams=directory is None)
 
 
@@ -203,7 +211,7 @@ def export_branches(
     for number, leaf in enumerate(_leaves(session), 1):
         one = msgspec.structs.replace(request, entry=leaf, branch=True)
         draft = _draft(session, one, "", known)
-        stem = _stem(session)
+        stem = _stem(session, draft.redactor)
         name = f"{stem}.{leaf}" if is_key(f"{stem}.{leaf}") else f"{stem}.{number}"
         target = os.path.join(directory, name + _ending(session, draft.format))
         results.append(_written(session, target, one, draft, force=force))
@@ -250,8 +258,7 @@ def render(session: Session, request: ExportRequest, *, name: str = "") -> Rende
     """Return the bytes of an export after a second scan; ``name`` is the name of the output file."""
     draft = _draft(session, request, name)
     data = b"".join(draft.pieces)
-    with _explained(session):
-        draft.redactor.require_clean(_parts(draft.format, data))
+    _require_clean(session, draft.redactor.left_in(_parts(draft.format, data)))
     return Rendered(
         format=draft.format,
         branch=draft.branch,
@@ -286,6 +293,8 @@ def _draft(session: Session, request: ExportRequest, name: str, known: set[str] 
     if request.first is not None or not (request.tools and request.thinking and request.images):
         raise NotSupported(f"a part of a session can be exported as a page (.html), not as {format_}")
     redactor = Redactor(off=not request.redact, choices=request.choices)
+    if format_ != "jsonl":
+        redactor.learn(session.transcript.blocks())
     branch = request.branch or request.entry is not None
     match format_:
         case "md":
@@ -295,6 +304,8 @@ def _draft(session: Session, request: ExportRequest, name: str, known: set[str] 
                 raise NotSupported("zot's portable format holds a whole session; omit the entry")
             data = _lines(session, _portable_zot(session), redactor)
         case "jsonl":
+            if branch:
+                redactor.learn(session.transcript.blocks())
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
             data = _lines(session, lines, redactor)
         case "atif" | "otel" | "openai" | "sharegpt":
@@ -330,14 +341,31 @@ def _format_of(name: str) -> ExportFormat:
 # -- redaction --------------------------------------------------------------------------------------------
 
 
+_MOST_NAMED = 5
+
+
 def _scan(session: Session, draft: _Draft, finished: str) -> None:
-    """Scan a finished file. Raises SecretsLeft if it contains secrets."""
-    with _explained(session):
-        if draft.format == "html":
-            scan_page(finished, draft.redactor)
-        else:
-            with open(finished, "rb") as file:
-                draft.redactor.require_clean(_parts(draft.format, file.read()))
+    """Search a finished file. Raises SecretsLeft if it contains secrets."""
+    if draft.format == "html":
+        _require_clean(session, left_in_page(finished, draft.redactor))
+        return
+    with open(finished, "rb") as file:
+        _require_clean(session, draft.redactor.left_in(_parts(draft.format, file.read())))
+
+
+def _require_clean(session: Session, left: list[FoundSecret]) -> None:
+    if not left:
+        return
+    findings = located(session, left)
+    named = list(dict.fromkeys(f"{one.kind} in {place_of(one)}" for one in findings))
+    more = [f"{len(named) - _MOST_NAMED:,} more"] if len(named) > _MOST_NAMED else []
+    problem = SecretsLeft(
+        f"cannot export {session.id}: there are still secrets after redaction "
+        f"({', '.join([*named[:_MOST_NAMED], *more])}); nothing was written; "
+        f"`branchline share {session.id}` asks what to do with each"
+    )
+    problem.findings = findings
+    raise problem
 
 
 def _parts(format_: ExportFormat, data: bytes) -> Iterator[bytes | str]:
@@ -349,16 +377,6 @@ def _parts(format_: ExportFormat, data: bytes) -> Iterator[bytes | str]:
             yield data.decode("utf-8", "replace")
         case _:
             yield data
-
-
-@contextlib.contextmanager
-def _explained(session: Session) -> Iterator[None]:
-    try:
-        yield
-    except SecretsLeft as problem:
-        raise SecretsLeft(
-            f"cannot export {session.id}: {problem}; nothing was written; --no-redact exports it unchanged"
-        ) from None
 
 
 # -- pages ------------------------------------------------------------------------------------------------
@@ -444,7 +462,7 @@ def _blocks(session: Session, *, numbered: bool = False) -> Iterator[bytes]:
     transcript, reading = session.transcript, session.transcript.reading
     gaps = [reading.span(position) for position in sorted(reading.withheld)]
     start = 0
-    rest = b""
+    waiting: list[bytes] = []
     for offset, size in [*gaps, (-1, 0)]:
         while offset < 0 or start < offset:
             end = start + _BLOCK if offset < 0 else min(offset, start + _BLOCK)
@@ -453,11 +471,13 @@ def _blocks(session: Session, *, numbered: bool = False) -> Iterator[bytes]:
                 break
             start += len(block)
             cut = block.rfind(b"\n") + 1
-            yield rest + block[:cut]
-            rest = block[cut:]
+            if cut:
+                yield b"".join([*waiting, block[:cut]])
+                waiting = []
+            waiting.append(block[cut:])
         if offset >= 0:
             start = offset + size + (not numbered)
-    yield rest
+    yield b"".join(waiting)
 
 
 # -- session files ----------------------------------------------------------------------------------------
@@ -465,7 +485,7 @@ def _blocks(session: Session, *, numbered: bool = False) -> Iterator[bytes]:
 
 def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
     """Redact the lines of a session file. Raises NotSaved if that would change the tree."""
-    clean = redactor.lines(data)
+    clean = redactor.known_in_lines(redactor.lines(data))
     if clean != data and not redactor.off:
         require_same_tree(session, _read(session, data), _read(session, clean))
     return clean

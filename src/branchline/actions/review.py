@@ -8,7 +8,8 @@ import msgspec
 
 from branchline.actions.export import ExportRequest, page_lines
 from branchline.actions.redactor import private_patterns
-from branchline.redaction import redact_bytes
+from branchline.actions.secret_places import SecretFinding, entry_finder, facts_of
+from branchline.redaction import KnownValues, redact_bytes, secrets_in
 from branchline.session import Session
 
 __all__ = ["SecretFinding", "review"]
@@ -16,20 +17,6 @@ __all__ = ["SecretFinding", "review"]
 _CONTEXT = 28
 _QUOTE = re.compile(rb'(?<!\\)"')
 _ID = re.compile(rb'"(?:id|uuid)"\s*:\s*"([^"\\]{1,128})"')
-
-
-class SecretFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A secret or a local name, with all its occurrences."""
-
-    kind: str
-    value: str
-    """The text in the session file."""
-    count: int
-    before: str
-    """The text before its first occurrence."""
-    after: str
-    entry: str | None
-    """The entry of its first occurrence, if the line has an id."""
 
 
 def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
@@ -46,19 +33,36 @@ def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
         line_start, line_end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end)
         line_end = len(data) if line_end < 0 else line_end
         first, last = max(line_start, start - _CONTEXT, between[0]), min(line_end, end + _CONTEXT, between[1])
-        named = _ID.search(data, line_start, line_end)
+        ids = (named[1].decode("utf-8", "replace") for named in _ID.finditer(data, line_start, line_end))
+        entry = next((each for each in ids if each in session.transcript.tree), places.get(value))
+        role, time = facts_of(session, entry)
         found[kind, value] = SecretFinding(
             kind=kind,
             value=value,
             count=1,
             before=_before(data[first:start]),
             after=_readable(_QUOTE.split(data[end:last])[0]),
-            entry=None if named is None else named[1].decode("utf-8", "replace"),
+            entry=entry,
+            role=role,
+            time=time,
         )
 
     patterns = private_patterns() if request.portable else []
+    known = KnownValues()
+    places: dict[str, str] = {}
+    if request.redact:
+        entry_at = entry_finder(session)
+        offset = 0
+        for block in session.transcript.blocks():
+            for start, end, kind in redact_bytes(block).hits:
+                value = block[start:end].decode("utf-8", "replace")
+                known.learn(value, kind)
+                if value not in places and (entry := entry_at(offset + start)) is not None:
+                    places[value] = entry
+            offset += len(block)
     for block in page_lines(session, request):
-        spans = [(hit.start, hit.end, hit.kind) for hit in redact_bytes(block).hits] if request.redact else []
+        hits = secrets_in(block, known) if request.redact else []
+        spans = [(hit.start, hit.end, hit.kind) for hit in hits]
         text = block.decode("latin-1") if patterns else ""
         for kind, pattern, _ in patterns:
             spans += [(*match.span(), kind) for match in pattern.finditer(text)]

@@ -15,12 +15,13 @@ import msgspec
 from branchline import settings
 from branchline._version import __version__
 from branchline.actions.page_assets import page_assets, require_html
-from branchline.actions.redactor import LOCAL_NAMES, Redactor
+from branchline.actions.redactor import LOCAL_NAMES, FoundSecret, Redactor
 from branchline.clock import SystemClock, iso
 from branchline.context import totals
 from branchline.conversion import branch_tips
 from branchline.errors import NotSaved
 from branchline.formats import EntryLog
+from branchline.formats.entry_log import whole_lines
 from branchline.log import Spool
 from branchline.plugins.formats import detect_in
 from branchline.session import Session
@@ -35,7 +36,7 @@ from branchline.views.humanize import count
 from branchline.views.markdown import markdown
 from branchline.views.text import one_line, safe
 
-__all__ = ["SinglePage", "page_of", "page_parts", "require_same_tree", "scan_page"]
+__all__ = ["SinglePage", "file_key", "left_in_page", "page_of", "page_parts", "require_same_tree"]
 
 _LONGEST_TITLE = 90
 _MARKDOWN_ENTRIES, _MARKDOWN_SIZE = 400, 20_000
@@ -72,7 +73,11 @@ def page_of(
     if lines is None:
         content = session.transcript
     else:
+        if not whole:
+            redactor.learn(session.transcript.blocks())
         spool = Spool(redactor.lines(block) for block in lines)
+        if redactor.known_values:  # the last line may tell what is secret in the first
+            spool = Spool(redactor.known_in_lines(block) for block in whole_lines(spool.read))
         name = session.transcript.name
         content = EntryLog(detect_in(spool.read, name), spool.read, name)
     replaced = redactor.found()
@@ -89,7 +94,7 @@ def page_of(
         branchline=__version__,
         format=session.format,
         session=session.id,
-        key=session.key,
+        key=file_key(session, redactor),
         title=title,
         created=session.header.timestamp,
         exported=iso(SystemClock().now()),
@@ -115,20 +120,21 @@ def page_of(
     return SinglePage(pieces, provenance)
 
 
-def scan_page(path: str, redactor: Redactor) -> None:
-    """Scan a finished page, including its packed parts. Raises SecretsLeft if it contains secrets."""
+def left_in_page(path: str, redactor: Redactor) -> list[FoundSecret]:
+    """Return the secrets in a finished page, including its packed parts."""
     with open(path, "rb") as file:
 
         def read(offset: int, size: int) -> bytes:
             file.seek(offset)
             return file.read(size)
 
-        redactor.require_clean(page_parts(read))
+        return redactor.left_in(page_parts(read))
 
 
 _PACKED = b'<script type="application/json" id="provenance">'
 _HIDDEN = re.compile(r"<style>.*?</style>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
+_WITHIN_A_WORD = re.compile(r"</?(?:strong|em|del|mark|b|i|s)>")
 
 
 def page_parts(read: Callable[[int, int], bytes]) -> Iterator[bytes | str]:
@@ -151,16 +157,13 @@ def page_parts(read: Callable[[int, int], bytes]) -> Iterator[bytes | str]:
 
 
 def _text(markup: str) -> str:
-    return html.unescape(_TAG.sub("\n", markup))
+    return html.unescape(_TAG.sub("\n", _WITHIN_A_WORD.sub("", markup)))
 
 
 def require_same_tree(session: Session, before: EntryLog, after: EntryLog) -> None:
     """Raise NotSaved if redaction changed the tree; entries that never leave their file do not count."""
     if before.leaf != after.leaf or _links(before) != _links(after):
-        raise NotSaved(
-            f"cannot export {session.id}: redaction would change its tree; "
-            "nothing was written; --no-redact exports it unchanged"
-        )
+        raise NotSaved(f"cannot export {session.id}: redaction would change its tree; nothing was written")
 
 
 def _links(log: EntryLog) -> list[tuple[str, str | None]]:
@@ -171,6 +174,11 @@ def _links(log: EntryLog) -> list[tuple[str, str | None]]:
         for position, (key, parent) in enumerate(zip(keys, log.tree.parents, strict=True))
         if position not in withheld
     ]
+
+
+def file_key(session: Session, redactor: Redactor) -> str:
+    """Return the name of a session's file, without a secret in it."""
+    return session.key if redactor.text(session.key) == session.key else "session"
 
 
 def _digest(content: EntryLog) -> tuple[int, str]:

@@ -17,11 +17,12 @@ from branchline.formats.protocol import Format, LogReader, SessionFacts
 from branchline.formats.saved_index import dump, load
 from branchline.tree import ROOT, Finding, Tree
 
-__all__ = ["EntryLog"]
+__all__ = ["EntryLog", "whole_lines"]
 
 _MARK = 4096  # bytes before the end of reading that are compared to detect a rewrite
 _GATHER = 1 << 20  # neighbouring lines are read together up to this many bytes
 _GAP = 1 << 14  # reading this many bytes between two lines is cheaper than a second read
+_BLOCK = 1 << 22
 _PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _T = TypeVar("_T")
@@ -31,6 +32,20 @@ if TYPE_CHECKING:
     IndexT_co = DefaultTypeVar("IndexT_co", bound=LogIndex, default=LogIndex, covariant=True)
 else:
     IndexT_co = TypeVar("IndexT_co", bound=LogIndex, covariant=True)
+
+
+def whole_lines(read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+    """Yield everything that can be read, in blocks of whole lines."""
+    offset = 0
+    waiting: list[bytes] = []
+    while block := read(offset, _BLOCK):
+        offset += len(block)
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*waiting, block[:cut]])
+            waiting = []
+        waiting.append(block[cut:])
+    yield b"".join(waiting)
 
 
 class EntryLog(Generic[IndexT_co]):
@@ -171,6 +186,10 @@ class EntryLog(Generic[IndexT_co]):
             pieces.append(data)
             start += len(data)
         return b"".join(pieces)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield everything, in blocks of whole lines."""
+        return whole_lines(self._read)
 
     def raw(self, position: int) -> bytes:
         """Return the bytes of an entry's line, without the newline."""

@@ -76,6 +76,10 @@ class SearchRedactor(Protocol):
 
     def text(self, text: str) -> str: ...
 
+    def for_session(self, transcript: EntryLog) -> SearchRedactor:
+        """Return one that also replaces what is secret anywhere in this session."""
+        ...
+
     def entries(self, transcript: EntryLog, positions: Sequence[int]) -> list[Entry]:
         """Return entries of a session with the secrets in their lines replaced."""
         ...
@@ -185,7 +189,9 @@ class _Run:
         self._in_file: Mapping[int, int] = {}
         """How many matches each file has in the index."""
         self.scanner = scanner
+        self.all_sessions = redactor
         self.redactor = redactor
+        """For the session that is being read."""
         self._veiled: dict[str, str] = {}
         self._given_prices = prices
         self.query = query
@@ -713,11 +719,16 @@ class _Run:
         shown = self._annotated(row)
         ((transcript, documents, labels, _branch),) = seen
         row = self._veiled_row(shown)
+        if self.redactor is not None:
+            title, cwd = (
+                None if one is None else self.redactor.text(one) for one in (shown.title, shown.cwd)
+            )
+            shown = msgspec.structs.replace(shown, title=title, cwd=cwd)
         if not _session_allows(self.query.terms, row, seen[0], self.prices):
             return
         title, leaf = row.title or "", transcript.leaf
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
-            self._add_title(shown, leaf, self._redacted(shown.title or ""), row.active_ms)
+            self._add_title(shown, leaf, shown.title or "", row.active_ms)
         worded = bool(self.words) or worker is not None
         texts = [column_text(one.said, one.tools, self.column) for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
@@ -747,6 +758,8 @@ class _Run:
 
         reading = transcript.reading
         documents = list(documents_of(transcript))
+        if self.all_sessions is not None:
+            self.redactor, self._veiled = self.all_sessions.for_session(transcript), {}
         if self.redactor is not None:
             documents = list(self._redacted_documents(transcript, documents))
         labels = {entry: self._veil(label.text) for entry, label in reading.labels.items()}
@@ -801,9 +814,6 @@ class _Run:
         row = self.scanner.header_row(file)
         title = "" if isinstance(row, SkippedFile) else (row.title or "").lower()
         return all(word in title for word in self.title_words)
-
-    def _redacted(self, text: str) -> str:
-        return text if self.redactor is None else self.redactor.text(text)
 
     def _marked_out(self, text: str) -> str:
         return text if self.redactor is None else _MARKER.sub(_VEIL, text)

@@ -1,6 +1,7 @@
 """Session history for another agent: list, search, read and, if allowed, fork and convert.
 
-Every text is redacted first and truncated afterwards, so that no part of a secret remains at a cut. Searches
+Every text is redacted first and truncated afterwards, so that no part of a secret remains at a cut; what is
+found anywhere in a session is replaced wherever else it stands in it. Searches
 and names are matched against redacted texts too: what matches, how often and in which order tells nothing of
 a secret. Terminal escapes are removed, because agents print tool results. Sessions are found by id or title
 in one library, never by path.
@@ -16,8 +17,9 @@ from functools import lru_cache
 
 from branchline.actions.convert import ConvertRequest, convert
 from branchline.actions.export import ExportRequest, Redactor, redacted_entries, render
+from branchline.actions.redactor import SessionSecrets
 from branchline.entries import Entry
-from branchline.errors import EntryNotFound, SessionNotFound
+from branchline.errors import BranchlineError, EntryNotFound, SessionNotFound
 from branchline.library import SessionLibrary
 from branchline.mcp.answers import (
     LARGEST_ANSWER,
@@ -63,14 +65,16 @@ class History:
 
     def __init__(self, open_library: Callable[[], SessionLibrary]) -> None:
         self._open_library = open_library
+        self._secrets = SessionSecrets()
 
     def sessions(self, *, limit: int, skip: int) -> ListAnswer:
         """Return the sessions that were used last, after the first ``skip``."""
-        rows = self._open_library().list(deep=True, limit=skip + limit + 1)
+        library = self._open_library()
+        rows = library.list(deep=True, limit=skip + limit + 1)
         listed: list[ListedSession] = []
-        budget, redactor = AnswerBudget(), Redactor()
+        budget = AnswerBudget()
         for row in rows[skip : skip + limit]:
-            item = _listed(row, redactor)
+            item = _listed(row, self._redactor_of(library, row))
             if not budget.take(item):
                 break
             listed.append(item)
@@ -79,7 +83,7 @@ class History:
 
     def search(self, query: str, *, limit: int) -> SearchAnswer:
         """Return the entries that match a query. Raises ValueError for an invalid query."""
-        redactor = Redactor()
+        redactor = Redactor(sessions=self._secrets)
         hits = self._open_library().search(
             query, limit=limit, budget=_SEARCH_SECONDS, context=_SNIPPET, redactor=redactor
         )
@@ -106,7 +110,7 @@ class History:
                 if before not in path:
                     raise EntryNotFound(f"entry {before} is not on this path of {session.id}")
                 path = path[: path.index(before)]
-            redactor = Redactor()
+            redactor = self._redactor(session)
             chosen = path[-last:]
             positions = list(map(session.index.position, chosen))
             calls = PathCalls(
@@ -139,7 +143,7 @@ class History:
             outline = session.outline(kind)
             texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
             index, labels = session.index, session.labels
-            budget, redactor = AnswerBudget(), Redactor()
+            budget, redactor = AnswerBudget(), self._redactor(session)
             rows: list[TreeRow] = []
             for number in range(skip, len(outline)):
                 row = outline[number]
@@ -171,7 +175,7 @@ class History:
         """Return one entry in full, from the character ``offset`` on."""
         with self._opened(name) as session:
             position = session.index.position(entry)
-            redactor = Redactor()
+            redactor = self._redactor(session)
             label = session.label(entry)
             found = redacted_entries(session, [entry], redactor)
             parts = [part for card in _deck(session, found) for part in _texts(card, redactor) if part]
@@ -235,6 +239,20 @@ class History:
                 lost=[f"{len(note.entries)} × {note.kind}: {note.why}" for note in file.fidelity.lost],
                 resume_command=file.resume,
             )
+
+    def _redactor(self, session: Session) -> Redactor:
+        """Return a redactor that knows what is secret anywhere in the session."""
+        return Redactor(sessions=self._secrets).for_session(session.transcript)
+
+    def _redactor_of(self, library: SessionLibrary, row: SessionRow) -> Redactor:
+        try:
+            session = library.open(row)
+        except (BranchlineError, OSError):
+            session = None  # a row about a file that cannot be read
+        if session is None:
+            return Redactor()
+        with session:
+            return self._redactor(session)
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[Session]:

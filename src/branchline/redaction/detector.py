@@ -19,14 +19,17 @@ from functools import cache
 from typing import NamedTuple
 
 from branchline.redaction.aws_keys import aws_secret_keys
-from branchline.redaction.names import NAME_SIGNS, assigned_value, secret_kind_by_name
+from branchline.redaction.disguises import disguised, merged
+from branchline.redaction.languages import escaped_words, passwords_abroad
+from branchline.redaction.names import NAME_SIGNS, assigned_value, is_plain_password, secret_kind_by_name
 from branchline.redaction.places import PLACE_SIGNS, PLACES, Read, Secret
 from branchline.redaction.randomness import is_placeholder, looks_like_words
 from branchline.redaction.rules import INNER, RULES, Inner, Rule
 from branchline.redaction.seed_phrases import seed_phrases
+from branchline.redaction.tables import column_secrets, table_signs
 from branchline.redaction.vendors import VENDOR_SIGN, vendor_key
 
-__all__ = ["Secret", "SecretSearch", "find_secrets", "search", "secret_kind_by_name"]
+__all__ = ["Secret", "SecretSearch", "find_secrets", "has_own_form", "search", "secret_kind_by_name"]
 
 # -- signs ------------------------------------------------------------------------------------------------
 
@@ -206,8 +209,47 @@ class SecretSearch(NamedTuple):
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return the secrets in a text, in order and without overlaps."""
+    """Return the secrets in a text, in order and without overlaps, also those in another spelling."""
+    secrets = _as_written(text)
+    hidden = disguised(text, _as_written, _tokens, _may_begin)
+    return merged([*secrets, *hidden]) if hidden else secrets
+
+
+def _as_written(text: str) -> list[Secret]:
     return search(text).secrets
+
+
+_OWN_FORM = frozenset(
+    [
+        *(rule.kind for rule in RULES),
+        *(inner.kind for inner in INNER),
+        "private-key",
+        "seed-phrase",
+        "aws-secret-key",
+    ]
+)
+
+
+def has_own_form(kind: str) -> bool:
+    """Return whether secrets of a kind are recognized by their form, whatever stands around them."""
+    return kind in _OWN_FORM
+
+
+def _tokens(text: str) -> list[Secret]:
+    """Return the secrets that are recognized by their form alone."""
+    return [secret for secret in _as_written(text) if has_own_form(secret.kind)]
+
+
+_BEGINNING = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]")
+
+
+def _may_begin(word: str) -> bool:
+    """Return whether a token may begin in a word."""
+    for beginning in _BEGINNING.finditer(word):
+        start = beginning.start()
+        if any(size >= _SHORT and word[start : start + size] in _BY_HEAD for size in _HEAD_SIZES):
+            return True
+    return False
 
 
 def search(text: str) -> SecretSearch:
@@ -240,8 +282,12 @@ def search(text: str) -> SecretSearch:
         elif sure and ("\\/" in text[max(0, place - 64) : place + _WINDOW] or _LISTED.match(text, place)):
             unsure.append(place)
     found += (Secret(*span, "seed-phrase") for span in seed_phrases(narrow))
-    keys = [Secret(*span, "aws-secret-key") for span in aws_secret_keys(narrow)]
-    return SecretSearch(_apart(_with(found, keys)), unsure)
+    found = _with(found, passwords_abroad(text, is_plain_password))
+    found = _with(found, column_secrets(text, secret_kind_by_name))
+    found = _with(found, (Secret(*span, "aws-secret-key") for span in aws_secret_keys(narrow)))
+    unsure += escaped_words(text)
+    unsure += table_signs(text)
+    return SecretSearch(_apart(found), unsure)
 
 
 def _narrow(text: str) -> bytes:
@@ -256,14 +302,15 @@ _LISTED = re.compile(r"\w{1,16}\"[ \t]*:[ \t]*\[", re.ASCII)
 _WINDOW = 256
 
 
-def _with(found: list[Secret], keys: list[Secret]) -> list[Secret]:
-    """Add the keys that do not overlap other secrets, which are more specific."""
+def _with(found: list[Secret], others: Iterable[Secret]) -> list[Secret]:
+    """Add the secrets that do not overlap those that were found, which are more specific."""
     found.sort()
     starts = [secret.start for secret in found]
-    before = (bisect_right(starts, key.end - 1) - 1 for key in keys)
+    more = sorted(others)
+    before = (bisect_right(starts, secret.end - 1) - 1 for secret in more)
     return [
         *found,
-        *(key for key, place in zip(keys, before, strict=True) if place < 0 or found[place].end <= key.start),
+        *(one for one, place in zip(more, before, strict=True) if place < 0 or found[place].end <= one.start),
     ]
 
 

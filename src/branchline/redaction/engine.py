@@ -6,6 +6,9 @@ within one string. Escapes cannot hide secrets: strings are searched after decod
 (``id``, ``parentId``, …) and base64 data, such as images, are never changed.
 
 Redaction is idempotent: redacting the result again changes nothing.
+
+With the :class:`~branchline.redaction.known.KnownValues` of a session, :func:`redact_known` and
+:func:`redact_known_bytes` replace what was found once wherever else it stands.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from branchline.errors import SecretsLeft
-from branchline.redaction.detector import Secret, find_secrets, search, secret_kind_by_name
+from branchline.redaction.detector import Secret, find_secrets, has_own_form, search, secret_kind_by_name
+from branchline.redaction.disguises import disguises, encoded_secrets, holds_encoded_text, merged
+from branchline.redaction.known import KnownValues
 
 __all__ = [
     "Hit",
@@ -28,9 +32,12 @@ __all__ = [
     "RedactedBytes",
     "RedactionCount",
     "count_by_kind",
+    "has_own_form",
     "redact",
     "redact_bytes",
-    "require_clean",
+    "redact_known",
+    "redact_known_bytes",
+    "secrets_in",
 ]
 
 Hit = Secret
@@ -65,11 +72,39 @@ def redact(text: str) -> Redacted:
 
 def redact_bytes(data: bytes) -> RedactedBytes:
     """Replace every secret in the lines of a session."""
+    return _redacted_bytes(data, _BY_RULES)
+
+
+def redact_known(text: str, known: KnownValues) -> Redacted:
+    """Replace known values in a text."""
+    hits = known.find(text)
+    return Redacted(_replaced(text, hits), hits)
+
+
+def redact_known_bytes(data: bytes, known: KnownValues) -> RedactedBytes:
+    """Replace known values in the lines of a session."""
+    if not known:
+        return RedactedBytes(data, [])
+    return _redacted_bytes(data, _Search(known.suspects, known.find, lambda _name, _value: None))
+
+
+def secrets_in(content: bytes | str, known: KnownValues) -> list[Hit]:
+    """Return the secrets and the known values in lines of a session, or in a text, in order."""
+    if isinstance(content, str):
+        return merged([*find_secrets(content), *known.find(content)])
+    return merged([*redact_bytes(content).hits, *redact_known_bytes(content, known).hits])
+
+
+def _redacted_bytes(data: bytes, how: _Search) -> RedactedBytes:
     hits: list[Hit] = []
     pieces: list[bytes] = []
     kept = 0
-    for start, line in _suspects(data):
-        changed, found = _redacted(line, _in_line, lambda line, _: _in_line(line))
+
+    def find(line: str) -> list[Secret]:
+        return _in_line(line, how)
+
+    for start, line in _suspects(data, how):
+        changed, found = _redacted(line, find, lambda line, _: find(line))
         if found:
             hits += _moved(found, start)
             pieces += (data[kept:start], changed.encode("latin-1"))
@@ -83,28 +118,6 @@ def count_by_kind(hits: Iterable[Hit]) -> list[RedactionCount]:
     """Return the number of hits of each kind."""
     counts = Counter(hit.kind for hit in hits)
     return [RedactionCount(kind, count) for kind, count in sorted(counts.items())]
-
-
-_MOST_NAMED = 5
-
-
-def require_clean(data: bytes, *, lines: bool, keep: Collection[bytes] = ()) -> None:
-    """Raise SecretsLeft, with kinds and line numbers, if a finished export contains secrets.
-
-    ``lines`` says that these are the lines of a session, not a document; ``keep`` are findings that a reviewer
-    decided to keep.
-    """
-    # Documents are searched byte by byte too: no secret is known by a character outside of ASCII.
-    text = data.decode("latin-1")
-    hits = redact_bytes(data).hits if lines else redact(text).hits
-    if keep:
-        hits = [hit for hit in hits if data[hit.start : hit.end] not in keep]
-    if not hits:
-        return
-    lines_before = [text.count("\n", 0, hit.start) for hit in hits[:_MOST_NAMED]]
-    where = [f"{hit.kind} in line {number + 1:,}" for hit, number in zip(hits, lines_before, strict=False)]
-    more = [f"{len(hits) - _MOST_NAMED:,} more"] if len(hits) > _MOST_NAMED else []
-    raise SecretsLeft(f"there are still secrets after redaction ({', '.join([*where, *more])})")
 
 
 _ROUNDS = 8  # replacing a secret can reveal another; only a contrived text needs more than two rounds
@@ -201,14 +214,22 @@ _ESCAPED = re.compile(r"\\u00(?!26|3[ceCE])[2-7]", re.ASCII)
 programs escape them everywhere."""
 
 
-def _suspects(data: bytes) -> Iterator[tuple[int, str]]:
+class _Search(NamedTuple):
+    """How lines are searched: what may be a secret, which texts are, and which values are by their name."""
+
+    suspects: Callable[[str], list[Secret]]
+    find: Callable[[str], list[Secret]]
+    kind_by_name: Callable[[str, str], str | None]
+
+
+def _suspects(data: bytes, how: _Search) -> Iterator[tuple[int, str]]:
     """Yield the lines that may contain a secret, each with its offset; one character is one byte."""
     offset = 0
     while offset < len(data):
         end = data.find(b"\n", offset + _CHUNK) + 1 or len(data)
         text = data[offset:end].decode("latin-1")
         place = 0
-        for first, last, _ in _suspects_in(text):
+        for first, last, _ in how.suspects(text):
             if last <= place:
                 continue
             start = text.rfind("\n", place, max(first, place)) + 1 or place
@@ -224,8 +245,12 @@ def _suspects_in(text: str) -> list[Secret]:
     secrets, unsure = search(text)
     suspects = [*secrets, *(Secret(place, place + 1, "") for place in unsure)]
     suspects += (Secret(*escaped.span(), "") for escaped in _ESCAPED.finditer(text))
+    suspects += (Secret(place, place + 1, "") for place in disguises(text))
     suspects.sort()
     return suspects
+
+
+_BY_RULES = _Search(_suspects_in, find_secrets, secret_kind_by_name)
 
 
 _STRING = re.compile(r'"(?P<inside>[^"\\]*+(?:\\.[^"\\]*+)*+)(?:"(?P<key>[ \t]*+:)?|\\?\Z)', re.DOTALL)
@@ -238,12 +263,12 @@ _FREE = frozenset(
 """Fields of tools and extensions, below which an ``id`` may be anything."""
 
 
-def _in_line(line: str) -> list[Secret]:
+def _in_line(line: str, how: _Search) -> list[Secret]:
     """Return the secrets in a line: inside its strings, and between them if the line is damaged.
 
     An unterminated string, as in a torn line, extends to the end of the line.
     """
-    suspects = _suspects_in(line)
+    suspects = how.suspects(line)
     suspects.append(Secret(len(line), len(line), ""))
     secrets: list[Secret] = []
     key = name = ""
@@ -254,7 +279,7 @@ def _in_line(line: str) -> list[Secret]:
             number += 1
         start, stop = string.span("inside")
         if suspects[number].start < start:
-            secrets += _between(line, end, start)
+            secrets += _between(line, end, start, how)
             while suspects[number].start < start:
                 number += 1
         for bracket in _BRACKET.findall(line, end, start):
@@ -272,18 +297,18 @@ def _in_line(line: str) -> list[Secret]:
             key = _decoded(string["inside"]).text
             name = key if suspect else ""
             if suspect:
-                secrets += _moved(_in_string(string["inside"], "") or [], start)
+                secrets += _moved(_in_string(string["inside"], "", how) or [], start)
         elif (suspect or name) and not (free == 0 and _LINK.fullmatch(key)):
-            found = _in_string(string["inside"], name or key)
+            found = _in_string(string["inside"], name or key, how)
             if found is not None:
                 inside = [*_moved(found, start)]
                 secrets += inside
                 while suspects[number].start < stop:
-                    if not inside and suspects[number][:2] == (start, stop):
+                    if not inside and suspects[number][:2] == (start, stop) and suspects[number].kind:
                         secrets.append(suspects[number])  # recognized by the text around the string
                     number += 1
     if suspects[-2:-1] and suspects[-2].start >= end:
-        secrets += _between(line, end, len(line))
+        secrets += _between(line, end, len(line), how)
     secrets.sort()
     return secrets
 
@@ -291,12 +316,12 @@ def _in_line(line: str) -> list[Secret]:
 _NAME_AND_QUOTE = re.compile(r'"(\w{1,40})"[ \t]{0,8}:[ \t]{0,8}"\Z', re.ASCII)
 
 
-def _between(line: str, start: int, end: int) -> Iterator[Secret]:
+def _between(line: str, start: int, end: int, how: _Search) -> Iterator[Secret]:
     """Return the secrets outside strings; after a lost or stray quote, this is the inside of strings."""
     name = _NAME_AND_QUOTE.search(line, max(0, start - 64), start)
     if name is not None and _LINK.fullmatch(name[1]):
         return iter(())
-    return _moved(find_secrets(line[start:end]), start)
+    return _moved(how.find(line[start:end]), start)
 
 
 def _moved(secrets: list[Secret], offset: int) -> Iterator[Secret]:
@@ -341,14 +366,17 @@ def _decoded(raw: str) -> _Decoded:
     return _Decoded("".join(pieces), ends, raw_ends)
 
 
-def _in_string(raw: str, name: str) -> list[Secret] | None:
+def _in_string(raw: str, name: str, how: _Search) -> list[Secret] | None:
     """Return the secrets in a JSON string that is the value of this name; None for base64 data."""
     string = _decoded(raw)
     text = string.text
-    kind = secret_kind_by_name(name, text) if name else None
+    kind = how.kind_by_name(name, text) if name else None
     if kind is None and _DATA.fullmatch(text):
-        return None
-    secrets = find_secrets(text)
+        if not holds_encoded_text(text):
+            return None
+        secrets = [*encoded_secrets(text, how.find)]
+    else:
+        secrets = how.find(text)
     if kind is not None and [secret[:2] for secret in secrets] != [(0, len(text))]:
         secrets = [Secret(0, len(text), kind)]
     return [Secret(string.raw(start), string.raw(end), kind) for start, end, kind in secrets]

@@ -10,6 +10,7 @@ import re
 import string
 from typing import NamedTuple
 
+from branchline.redaction.languages import WORDS_ABROAD
 from branchline.redaction.randomness import (
     LONGEST,
     is_placeholder,
@@ -18,7 +19,7 @@ from branchline.redaction.randomness import (
     looks_random,
 )
 
-__all__ = ["NAME_SIGNS", "Assigned", "assigned_value", "secret_kind_by_name"]
+__all__ = ["NAME_SIGNS", "Assigned", "assigned_value", "is_plain_password", "secret_kind_by_name"]
 
 # -- words ------------------------------------------------------------------------------------------------
 
@@ -128,6 +129,7 @@ _KEY = re.compile(
     rf"{_SUFFIX}\Z",
     re.ASCII,
 )
+_KEY_ABROAD = re.compile(rf"(?:{WORDS_ABROAD})\Z")
 
 
 class Assigned(NamedTuple):
@@ -249,8 +251,10 @@ def secret_kind_by_name(name: str, value: str) -> str | None:
     """Return the kind of secret that a value has under this name, or None."""
     named = _KEY.search(name[-_LONGEST_KEY:])
     value = _SCHEMED.sub("", value, count=1) if _SCHEMED.match(value) else value
-    if named is None or len(value) >= LONGEST or _BLANK.search(value):
+    if len(value) >= LONGEST or _BLANK.search(value):
         return None
+    if named is None:
+        return "password" if _KEY_ABROAD.search(name.lower()) and is_plain_password(value) else None
     before = name[-_LONGEST_KEY:][: named.start("word")]
     upper = (before + named["word"]).isupper()
     return _kind(named["word"], before, value, upper=upper, quoted=True, code=False)
@@ -330,6 +334,11 @@ def _key_kind(qualifier: str, before: str, value: str, *, upper: bool) -> str | 
     if qualifier in _OTHER_KEYS or before[-1:] == " ":
         return None
     return "secret" if looks_random(value, shortest=20, hashes=False) else None
+
+
+def is_plain_password(value: str) -> bool:
+    """Return whether the value of a name that denotes a password is one, and not a word or a placeholder."""
+    return _is_password("password", value, upper=False, quoted=True, code=False)
 
 
 def _is_password(word: str, value: str, *, upper: bool, quoted: bool, code: bool) -> bool:

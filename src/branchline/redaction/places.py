@@ -238,10 +238,12 @@ def _weak(value: str) -> bool:
 
 _WORD = r"(?:[\"']|\\+[\"'])?(?P<value>[^\s\"'\\|;&<>]{3,200}+)"
 _OTHER_WORD = r"(?:[ \t]+[^\s|;&<>]{1,200}+)"
+_FLAGS_OF_HTPASSWD = r"(?:[ ]-{1,2}[A-Za-z0-9]{1,8}(?:[ ]\d{1,9})?)"
 _ARGUMENTS = {
     "w": re.compile(
-        rf"(?<=htpass)wd[ ]-[a-zA-Z]*b[a-zA-Z]*(?:[ ]-\w+)*{_OTHER_WORD}{{2}}[ ]{_WORD}"
-    ),  # htpasswd -b FILE USER …
+        rf"(?<=htpass)wd(?:(?={_FLAGS_OF_HTPASSWD}*?[ ]-\w*n){_FLAGS_OF_HTPASSWD}+{_OTHER_WORD}[ ]{_WORD}"
+        rf"|{_FLAGS_OF_HTPASSWD}+{_OTHER_WORD}{{2}}[ ]{_WORD.replace('value', 'other')})"
+    ),  # htpasswd -b FILE USER …, htpasswd -nb USER …
     "_": re.compile(
         rf"(?:(?<=ctl add)_user|(?<=ctl change)_password)[ ]+[^\s|;&<>]{{1,64}}[ ]+{_WORD}"
     ),  # rabbitmqctl add_user USER …
@@ -413,7 +415,7 @@ PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
     ("-", r"(?<=-----)(?=BEGIN )", _block),
     ("-", r"(?<=Private-)(?=Lines: )", _putty),
     ("-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
-    ("w", r"d(?<=htpasswd)(?=[ ]-[a-zA-Z]*b)", _argument),
+    ("w", r"d(?<=htpasswd)(?=(?:[ ]-\w{1,8}(?:[ ]\d{1,9})?){0,5}?[ ]-[a-zA-Z]{0,8}b)", _argument),
     ("_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
     ("p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
     ("-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),

@@ -245,6 +245,7 @@ RULES: tuple[Rule, ...] = (
     Rule("password-hash", ("$argon2i$", "$argon2d$", "$argon2id$"), r"(?:v=\d{1,3}\$)?[\w=,]{5,60}\$[0-9A-Za-z+/]{8,}+={0,2}\$[0-9A-Za-z+/]{16,}+={0,2}", "spec: argon2"),
     Rule("password-hash", ("$scrypt$", "$pbkdf2-sha256$", "$pbkdf2-sha512$", "$pbkdf2$", "$P$", "$H$"), r"(?:[\w=,]{1,40}\$)?[./0-9A-Za-z+$]{28,128}={0,2}", "spec: PHC string format"),
     Rule("password-hash", ("pbkdf2_sha256$", "pbkdf2_sha1$", "scrypt$", "bcrypt_sha256$"), r"[\w$./=,:+]{40,}+", "vendor: Django"),
+    Rule("password-hash", ("{SHA}",), r"[0-9A-Za-z+/]{27}=", "vendor: Apache htpasswd"),
     Rule("password-hash", ("{SSHA}", "{SSHA256}", "{SSHA512}", "{CRYPT}", "{PBKDF2}"), r"[0-9A-Za-z+/$.=]{24,}+", "spec: RFC 2307"),
     Rule("jwt", ("eyJ",), r"[\w-]{8,}+\.(?:[\w-]{8,}+|(?=\.[\w-]{8}))\.[\w-]*+(?:\.[\w-]++){0,2}", "spec: RFC 7519"),
     Rule("mapbox-token", ("sk.eyJ", "tk.eyJ"), r"[\w-]{20,}+\.[\w-]{20,}+", "gitleaks: mapbox-api-token"),

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from branchline.actions.page_assets import static_files
 from branchline.entries import json_codec
-from branchline.errors import BranchlineError, SessionNotFound
+from branchline.errors import BranchlineError, SecretsLeft, SessionNotFound
 from branchline.library import SessionLibrary
 from branchline.tree import ROOT
 from branchline.views.text import safe
@@ -203,11 +203,19 @@ class _Viewer:
     async def page(self, request: Request) -> Response:
         asked = await _decoded(request, PageRequest)
 
-        def made() -> bytes:
+        def made() -> bytes | SecretsLeft:
             with self.viewed.using(request.path_params["id"]) as session:
-                return single_page(session, asked)
+                try:
+                    return single_page(session, asked)
+                except SecretsLeft as problem:
+                    return problem
 
         data = await self.work(request, made, session=request.path_params["id"], seconds=_PAGE_SECONDS)
+        if isinstance(data, SecretsLeft):
+            # The page offers them beside the other findings.
+            sentence = safe(self.viewed.sentence(str(data)))
+            found = [msgspec.to_builtins(one) for one in data.findings]
+            return _json({"problem": sentence, "findings": found}, 422)
         return Response(
             data, media_type="application/octet-stream", headers={"content-disposition": "attachment"}
         )

@@ -7,15 +7,26 @@ from typing import Annotated, Any
 import msgspec
 
 from branchline.actions.export import ExportRequest, render
-from branchline.actions.redactor import Choices
+from branchline.actions.redactor import Choices, FoundSecret
 from branchline.actions.review import review
 from branchline.web.viewed import ViewedSession
 
 __all__ = ["PageRequest", "findings", "single_page"]
 
 
+class LeftSecret(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A secret that a search of the finished file found."""
+
+    kind: Annotated[str, msgspec.Meta(pattern="^[0-9a-z -]{1,40}$")]
+    value: Annotated[str, msgspec.Meta(min_length=1)]
+
+
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The contents of the file. ``keep`` are values of findings to keep, ``literals`` more texts to mask."""
+    """The contents of the file.
+
+    ``keep`` are values of findings to keep, ``literals`` more texts to mask, ``left`` what a search of the
+    finished file found, to mask as well.
+    """
 
     branch: bool = False
     portable: bool = False
@@ -24,6 +35,7 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     images: bool = True
     keep: list[str] = []
     literals: list[Annotated[str, msgspec.Meta(min_length=1)]] = []
+    left: list[LeftSecret] = []
 
 
 def findings(viewed: ViewedSession, asked: PageRequest) -> dict[str, Any]:
@@ -44,5 +56,9 @@ def _request(asked: PageRequest) -> ExportRequest:
         tools=asked.tools,
         thinking=asked.thinking,
         images=asked.images,
-        choices=Choices(keep=frozenset(asked.keep), literals=tuple(asked.literals)),
+        choices=Choices(
+            keep=frozenset(asked.keep),
+            literals=tuple(asked.literals),
+            left=tuple(FoundSecret(kind=one.kind, value=one.value) for one in asked.left),
+        ),
     )

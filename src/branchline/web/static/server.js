@@ -11,6 +11,6 @@ export async function ask(address) {
 export async function post(address, body) {
   const headers = { "content-type": "application/json", "x-branchline": meta("token") };
   const response = await fetch(base + address, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!response.ok) throw new Error((await response.json()).problem);
+  if (!response.ok) { const answer = await response.json(); throw Object.assign(new Error(answer.problem), { findings: answer.findings }); }
   return response;
 }

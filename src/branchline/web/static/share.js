@@ -1,5 +1,5 @@
 // Review before sharing: every finding is masked unless the person keeps it; then the file is made on the server.
-import { meta, post as send } from "./server.js";
+import { base, meta, post as send } from "./server.js";
 import { startPage } from "./theme.js";
 
 startPage();
@@ -12,7 +12,8 @@ const post = (name, body) => send(`/api/s/${id}/${name}`, body);
 function asked() {
   const parts = {};
   for (const box of document.querySelectorAll("[data-part]")) parts[box.dataset.part] = box.checked;
-  return { ...parts, keep: [...kept], literals };
+  const left = found.filter((one) => one.left && !kept.has(one.value)).map(({ kind, value }) => ({ kind, value }));
+  return { ...parts, keep: [...kept], literals, left };
 }
 function tell(problem) { $("#problem").hidden = !problem; $("#problem").textContent = problem; }
 
@@ -20,7 +21,7 @@ async function look() {
   const mine = ++turn; tell(""); $("#write").disabled = true;
   if (!found.length) $("#tally").textContent = "Looking for secrets …";
   try {
-    const answer = await (await post("findings", { ...asked(), keep: [] })).json();
+    const answer = await (await post("findings", { ...asked(), keep: [], left: [] })).json();
     if (mine !== turn) return;
     found = answer.findings; draw(); $("#write").disabled = false;
   } catch (problem) { if (mine === turn) tell(problem.message); }
@@ -33,6 +34,15 @@ function draw() {
   $("#findings").replaceChildren(...found.map(row));
 }
 
+// What a search of the finished file found is decided like every other finding.
+function offer(findings) {
+  const known = new Set(found.map((one) => one.value)), more = findings.filter((one) => !known.has(one.value));
+  found = [...more, ...found]; draw();
+  const places = findings.map((one) => `${one.kind} in ${where(one) || "the text around the entries"}`);
+  tell(`The finished file still holds ${places.join("; ")}. Nothing was written. ${more.length ? "It is listed first now: keep or mask it, and write the file again." : "Keep it, or mask its text below."}`);
+}
+const where = (one) => one.entry ? ["entry " + one.entry, one.role, one.time?.slice(0, 16).replace("T", " ")].filter(Boolean).join(", ") : "";
+
 function row(one, number) {
   const keep = kept.has(one.value), line = element("li", keep ? "finding kept" : "finding"); line.tabIndex = 0; line.dataset.number = number;
   const context = element("code", "context"); context.append(one.before, element("mark", keep ? "" : "masked", keep ? one.value : one.kind), one.after);
@@ -41,7 +51,10 @@ function row(one, number) {
   const more = element("button", "btn quiet", "Everywhere"); more.type = "button"; more.title = "Mask this text wherever it occurs"; more.hidden = keep;
   more.addEventListener("click", () => everywhere(number));
   const buttons = element("span", "choices"); buttons.append(more, button);
-  line.append(element("span", "kind", one.kind), element("span", "num times", one.count > 1 ? `× ${one.count}` : ""), context, buttons);
+  const times = element("span", "num times", one.count > 1 ? `× ${one.count}` : "");
+  const what = element("div", "what"); what.append(context);
+  if (one.entry) { const place = element("a", "place", where(one)); place.href = `${base}/s/${id}#e-${encodeURIComponent(one.entry)}`; what.append(place); }
+  line.append(element("span", "kind", one.kind), times, what, buttons);
   return line;
 }
 function decide(number, keep) {
@@ -77,7 +90,7 @@ $("#write").addEventListener("click", async () => {
     const data = await (await post("page", asked())).blob(), link = element("a");
     link.href = URL.createObjectURL(new Blob([data], { type: "text/html" })); link.download = "session.html";
     document.body.append(link); link.click(); link.remove(); setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  } catch (problem) { tell(problem.message); }
+  } catch (problem) { if (problem.findings?.length) offer(problem.findings); else tell(problem.message); }
   $("#write").disabled = false; $("#write").textContent = "Write the file";
 });
 look();
