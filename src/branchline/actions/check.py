@@ -34,6 +34,7 @@ from branchline.stores import (
     open_log,
     unpacked,
 )
+from branchline.stores.files import file_of
 from branchline.stores.protocol import SizedContent
 from branchline.stores.rows import CheckedRows, CheckedStore
 from branchline.stores.whole_sessions import assembled_content
@@ -79,7 +80,7 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
     path = absolute_path(path)
 
     def check() -> FileReport:
-        with contextlib.closing(open_log(path)) as log:
+        with contextlib.closing(open_log(file_of(path))) as log:
             transcript = transcript_of(log, path)
             seal = None
             if isinstance(log, FileLog):
@@ -285,7 +286,7 @@ def _report(
     if header is None and not len(reading.tree):
         why = RETIRED_STORES if is_retired_store(head) else f"not a session: {reading.read_only}"
         return FileReport(path=path, status="damaged", findings=findings, problem=why, seal=seal)
-    if header is None and (refused := _refusal(transcript)) is not None:
+    if transcript.format is PI and (refused := _refusal(transcript)) is not None:
         return FileReport(path=path, status="damaged", findings=findings, problem=refused, seal=seal)
     worst = {severity(finding.kind) for finding in findings}
     if seal is not None and seal.state == "unusable":

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
 from branchline import log
+from branchline._arguments import require_path
 from branchline.errors import KeyTaken, LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, System
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from branchline.log import FileLog
     from branchline.stores.trash import ReplacedFile, Trash
 
-__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_at", "why_hidden"]
+__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "file_of", "snapshot_of_file", "store_at", "why_hidden"]
 
 SIDE_FOLDER = ".branchline"
 """The hidden folder next to session files."""
@@ -64,7 +65,7 @@ class FilesStore:
         lock_timeout: float = 10.0,
         system: System = SYSTEM,
     ) -> None:
-        self.directory = os.path.abspath(os.fspath(directory))
+        self.directory = os.path.abspath(require_path("a directory", directory))
         require_file_locks(f"use the session files in {self.directory}")
         self.suffix = suffix
         self._lock_timeout = lock_timeout
@@ -360,6 +361,12 @@ def draft_at(path: str) -> tuple[FilesStore, str] | None:
     if store.directory == os.path.dirname(path) and os.path.lexists(path):
         return None
     return (store, key) if is_key(key) and os.path.isfile(store.draft_path(key)) else None
+
+
+def file_of(path: str) -> str:
+    """Return the path of the file that holds the session at a path, which may be a draft for now."""
+    draft = draft_at(path)
+    return path if draft is None else draft[0].draft_path(draft[1])
 
 
 def store_at(path: str) -> FilesStore:
