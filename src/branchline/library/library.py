@@ -295,7 +295,7 @@ class SessionLibrary(LibraryShortcuts):
 
     def _find_redacted(self, text: str, redact: Callable[[str], str]) -> SessionRow | None:
         if not text.strip():
-            raise ValueError("to find a session, give its id, an id prefix, or its title")
+            raise InvalidArgument("to find a session, give its id, an id prefix, or its title")
 
         def shown(row: SessionRow) -> SessionRow:
             title = None if row.title is None else redact(row.title)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from branchline import log as logs
+from branchline._arguments import require_path
 from branchline.errors import (
     Ambiguous,
     BranchlineError,
@@ -121,7 +122,7 @@ def open_store(where: str | os.PathLike[str]) -> Store:
     Nothing is created or connected before first use. Raises NotSupported if the driver for this kind of store
     is not installed, InvalidId for a path with a ``?``, which is a mistyped address, unless it exists.
     """
-    text = os.fspath(where)
+    text = require_path("a store", where)
     if is_address(text):
         return own_store(text)
     refuse_options(text)

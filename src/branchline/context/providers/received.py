@@ -16,6 +16,7 @@ __all__ = [
     "KnownCalls",
     "call_arguments",
     "data_image",
+    "given",
     "kept_whole",
     "number",
     "object_of",
@@ -48,6 +49,14 @@ def plain(value: Any) -> Any:
     if hasattr(value, "__dict__") and not callable(value):
         return {key: plain(item) for key, item in vars(value).items() if not key.startswith("_")}
     return value
+
+
+def given(value: Any, maker: str) -> Any:
+    """Convert what a caller passed to JSON types. Raises InvalidMessage if it has no end."""
+    try:
+        return plain(value)
+    except RecursionError:
+        raise refuse(maker, "it contains itself, or is nested too deeply") from None
 
 
 def kept_whole(value: Any) -> UnknownBlock:
