@@ -11,6 +11,7 @@ import pytest
 from branchline import Session, SessionLibrary, from_anthropic, from_openai
 from branchline.entries import AssistantMessage, Custom, ToolCall, Usage
 from branchline.errors import BranchlineError, InvalidId
+from branchline.library import AsyncSessionLibrary
 from branchline.session.new_entry import NewEntry
 from branchline.stores import key_for, open_store
 
@@ -161,6 +162,7 @@ TYPES: dict[str, Use] = {
     "a number as title of a new session": lambda _: Session.create("/p", title=5),
     "a number as metadata": lambda _: Session.create("/p", metadata=5),
     "a number as library": lambda _: SessionLibrary(5),
+    "an address as library of coroutines": lambda _: AsyncSessionLibrary("app.db"),
     "no place of a library": lambda _: SessionLibrary(),
     "a number as part of a key": lambda _: key_for(5),
 }

@@ -34,9 +34,9 @@ from branchline.stores import (
     open_log,
     unpacked,
 )
-from branchline.stores.files import file_of
 from branchline.stores.protocol import SizedContent
 from branchline.stores.rows import CheckedRows, CheckedStore
+from branchline.stores.sources import file_of
 from branchline.stores.whole_sessions import assembled_content
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow

@@ -52,7 +52,7 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
     Raises ValueError for an unknown agent in ``@last:AGENT``.
     """
     from branchline.stores import is_server_address  # noqa: PLC0415
-    from branchline.stores.files import file_of  # noqa: PLC0415
+    from branchline.stores.sources import file_of  # noqa: PLC0415
 
     if is_server_address(name):
         return name

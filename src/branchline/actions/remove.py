@@ -24,7 +24,8 @@ from branchline.stores import (
     shared_store,
     trash_of,
 )
-from branchline.stores.files import SIDE_FOLDER, draft_at, file_of, store_at
+from branchline.stores.files import SIDE_FOLDER, draft_at, store_at
+from branchline.stores.sources import file_of
 
 __all__ = [
     "RemovedSession",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from branchline.log import FileLog
     from branchline.stores.trash import ReplacedFile, Trash
 
-__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "file_of", "snapshot_of_file", "store_at", "why_hidden"]
+__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_at", "why_hidden"]
 
 SIDE_FOLDER = ".branchline"
 """The hidden folder next to session files."""
@@ -361,12 +361,6 @@ def draft_at(path: str) -> tuple[FilesStore, str] | None:
     if store.directory == os.path.dirname(path) and os.path.lexists(path):
         return None
     return (store, key) if is_key(key) and os.path.isfile(store.draft_path(key)) else None
-
-
-def file_of(path: str) -> str:
-    """Return the path of the file that holds the session at a path, which may be a draft for now."""
-    draft = draft_at(path)
-    return path if draft is None else draft[0].draft_path(draft[1])
 
 
 def store_at(path: str) -> FilesStore:

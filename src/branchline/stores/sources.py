@@ -40,7 +40,7 @@ from branchline.log import Durability, Log, Writer
 from branchline.log.system import opening
 from branchline.plugins.formats import installed_formats
 from branchline.stores.address import is_address, is_server_address, own_store, refuse_options, shared_store
-from branchline.stores.files import FilesStore, snapshot_of_file
+from branchline.stores.files import FilesStore, draft_at, snapshot_of_file
 from branchline.stores.foreign_database import (
     is_database,
     read_database,
@@ -74,6 +74,7 @@ __all__ = [
     "addressed_store",
     "companion_reader",
     "database_at",
+    "file_of",
     "gone",
     "is_page",
     "open_log",
@@ -318,6 +319,12 @@ def _formats_with_databases(tables: Collection[str]) -> Iterator[Format]:
 
 
 # -- any path ---------------------------------------------------------------------------------------------
+
+
+def file_of(path: str) -> str:
+    """Return the path of the file that holds the session at a path: its draft, if it is one until now."""
+    draft = None if address_in(path) is not None else draft_at(path)
+    return path if draft is None else draft[0].draft_path(draft[1])
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
