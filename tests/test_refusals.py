@@ -282,9 +282,13 @@ def test_a_directory_whose_name_has_a_question_mark_can_be_used(tmp_path):
         assert len(library.list().readable) == 1
 
 
-def test_a_new_session_is_not_created_in_a_mistyped_address(tmp_path):
+@pytest.mark.parametrize("name", ["app.db?tenant=acme", "app?tenant=acme", "a?b/app", "?"])
+def test_a_new_session_is_not_created_in_a_mistyped_address(tmp_path, name):
+    for use in (Session.create, Session.continue_recent):
+        with pytest.raises(InvalidId, match="PostgreSQL"):
+            use("/p", directory=tmp_path / name)
     with pytest.raises(InvalidId, match="PostgreSQL"):
-        Session.create("/p", directory=tmp_path / "app.db?tenant=acme", persist="always")
+        Session.create("/p", directory=tmp_path / name, persist="always")
 
     assert list(tmp_path.iterdir()) == []
 

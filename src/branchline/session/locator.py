@@ -17,6 +17,7 @@ from branchline.errors import BranchlineError, InvalidId, NotSaved, NotSupported
 from branchline.formats import PI, CompanionFile, Format, agent_name
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import FilesStore, MemoryStore, Store, check_key, is_address, shared_store
+from branchline.stores.address import refuse_options
 
 __all__ = [
     "NATIVE",
@@ -104,6 +105,7 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
         return store_of(name, Header(id="", cwd=cwd))
     if is_address(text := require_path("a directory", directory)):
         return shared_store(text)
+    refuse_options(text)
     return FilesStore(directory, suffix=written_format(name).traits.suffix)
 
 
