@@ -26,6 +26,7 @@ from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect_in
 from branchline.session import Session
 from branchline.stores import (
+    DerivedLog,
     FilesStore,
     Store,
     absolute_path,
@@ -214,7 +215,7 @@ def transcript_of(log: Log, path: str) -> EntryLog:
 
     Raises NotASession for a file of an agent that is not supported.
     """
-    return _lenient(log.read, log.size(), path)
+    return _lenient(log.read, log.size(), log.reads_as if isinstance(log, DerivedLog) else path)
 
 
 def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLog:

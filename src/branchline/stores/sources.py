@@ -35,10 +35,10 @@ from branchline.errors import (
 )
 from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, DocumentFiles, Format, SessionVersion
 from branchline.formats.detect import builtin_format
-from branchline.formats.suffixes import has_suffix
+from branchline.formats.suffixes import JSONL, has_suffix
 from branchline.log import Durability, Log, Writer
 from branchline.log.system import opening
-from branchline.plugins.formats import installed_formats
+from branchline.plugins.formats import format_named, installed_formats
 from branchline.stores.address import is_address, is_server_address, own_store, refuse_options, shared_store
 from branchline.stores.files import FilesStore, draft_at, snapshot_of_file
 from branchline.stores.foreign_database import (
@@ -367,8 +367,10 @@ def open_log(path: str, *, durability: Durability = "fsync") -> Log:
     if (documents := _documents_at(path)) is not None:
         return _document_log(path, documents)
     if is_page(path):
-        key = _page_key(path)
-        return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
+        key, file = _page_names(path)
+        return DerivedLog(
+            path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)), reads_as=file
+        )
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.open(_only_key(database))
     log = logs.FileLog(path, durability=durability)
@@ -430,9 +432,19 @@ class DerivedLog:
     and the log keeps its previous content.
     """
 
-    def __init__(self, path: str, key: str, make: Callable[[], Spool], version: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        path: str,
+        key: str,
+        make: Callable[[], Spool],
+        version: Callable[[], object],
+        *,
+        reads_as: str | None = None,
+    ) -> None:
         self.path = path
         self.key = key
+        self.reads_as = path if reads_as is None else reads_as
+        """The name for readers, which may tell the id, or that this is a session of a sub-agent."""
         self._make = make
         self._version_now = version
         self._version = version()
@@ -629,12 +641,17 @@ def page_files(path: str) -> dict[str, bytes]:
         return files
 
 
-def _page_key(path: str) -> str:
-    """Return the key of the session, or else the name of the page."""
+def _page_names(path: str) -> tuple[str, str]:
+    """Return the key of the session, or else the name of the page, and the path that its file would have."""
     with _page_reader(path) as (pages, read):
-        key = pages.page_provenance(read).key
+        known = pages.page_provenance(read)
     name = os.path.splitext(os.path.basename(path))[0]
-    return key if is_key(key) else name if is_key(name) else "page"
+    key = known.key if is_key(known.key) else name if is_key(name) else "page"
+    try:
+        suffix = format_named(known.format).traits.suffix
+    except ValueError:
+        suffix = JSONL  # the package that knows the format is gone
+    return key, os.path.join(os.path.dirname(path), f"{key}{suffix}")
 
 
 @contextlib.contextmanager
