@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from branchline import places, settings
-from branchline._arguments import require_choice, require_number
+from branchline._arguments import require_choice, require_number, require_text
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.clock import Clock, SystemClock
 from branchline.errors import (
@@ -268,6 +268,7 @@ class SessionLibrary(LibraryShortcuts):
         Reads headers only, unless no id matches. Raises SessionNotFound, or Ambiguous with the candidates.
         With ``redact`` the names are those that it leaves, so that the answer depends on nothing else.
         """
+        require_text("a name", text, empty=True)
         if text == "@last":
             found = self.latest()
         elif redact is not None:
@@ -283,6 +284,7 @@ class SessionLibrary(LibraryShortcuts):
 
         Across agents, all headers are read only if no file with the text in its name matches.
         """
+        require_text("an id", text, empty=True)
         if not text.strip():
             raise InvalidArgument("to find a session, give its id, an id prefix, or its title")
         files, _hidden = self._scanner.scan()
@@ -321,6 +323,7 @@ class SessionLibrary(LibraryShortcuts):
         Reads the files. Across all projects and agents, only our own files are read, and other titles count
         if they are known without reading the file.
         """
+        require_text("a title", text, empty=True)
         files, _hidden = self._scanner.scan()
         rows = map(self._scanner.titled_row, files)
         found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
@@ -510,7 +513,10 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library.search import search  # noqa: PLC0415  lists need none of it
 
         require_number("limit", limit, integer=True)
-        if isinstance(query, str):
+        if isinstance(budget, bool) or not isinstance(budget, int | float):
+            raise InvalidType(f"budget is a number of seconds, not {type(budget).__name__}")
+        if not isinstance(query, Query):
+            require_text("a query", query, empty=True)
             query = parse_query(query, now=datetime.now().astimezone())
         prices = _price_list() if any(term.field == "cost" for term in query.terms) else None
         return search(
@@ -608,6 +614,7 @@ class SessionLibrary(LibraryShortcuts):
         Without an index, every session is read, and the result has a note about it. Raises SqlProblem, a
         ValueError, for a statement that is invalid, refused or too slow.
         """
+        require_text("a statement", statement, empty=True)
         from branchline.catalog.sql import ask  # noqa: PLC0415  as above
         from branchline.library.text_index import index_text, stale_files  # noqa: PLC0415  as above
 

@@ -236,6 +236,11 @@ class Session(SessionShortcuts, SessionQueries):
     ) -> Self:
         """Open a session or draft of a store. Raises SessionNotFound if there is none with this key."""
         require_choice("durability", durability, Durability)
+        if not callable(getattr(store, "stat", None)):
+            raise InvalidType(
+                f"this takes a store, not {type(store).__name__}: open_store(address) makes one"
+            )
+        require_text("a key", key, empty=True)
         draft = store.stat(key) is None
         log = store.open(key, durability=durability)
         return cls._opened(store, key, log, durability, clock, draft=draft)
