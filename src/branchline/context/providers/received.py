@@ -17,6 +17,7 @@ __all__ = [
     "call_arguments",
     "data_image",
     "given",
+    "is_only_too_much",
     "kept_whole",
     "number",
     "object_of",
@@ -109,6 +110,16 @@ def parse_arguments(text: str | None) -> dict[str, Any]:
         return {INCOMPLETE: text}
     fits = isinstance(found, dict) and not json_codec.is_deep([found], _DEEPEST)
     return found if fits else {INCOMPLETE: text}
+
+
+def is_only_too_much(text: str) -> bool:
+    """Return whether arguments that were kept as text are complete, and only more than can be stored."""
+    if INCOMPLETE not in parse_arguments(text):
+        return False
+    try:
+        return isinstance(json.loads(text, parse_constant=_finite), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _finite(digits: str) -> float:
