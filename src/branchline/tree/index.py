@@ -148,13 +148,17 @@ class Tree:
 
     def position(self, key: str) -> int:
         """The position of an entry in file order."""
-        if not isinstance(key, str | None):
-            raise InvalidType(f"the id of an entry is a text, not {type(key).__name__}")
-        if self._columns is not None and (found := self._columns.find(key)) is not None:
+        if (
+            self._columns is not None
+            and isinstance(key, str)
+            and (found := self._columns.find(key)) is not None
+        ):
             return found
         try:
             return self.positions[key]
-        except KeyError:
+        except (KeyError, TypeError):
+            if not isinstance(key, str | None):
+                raise InvalidType(f"the id of an entry is a text, not {type(key).__name__}") from None
             raise EntryNotFound(f"no entry named {key!r} in this session") from None
 
     def path_positions(self, position: int) -> list[int]:
