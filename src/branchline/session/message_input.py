@@ -80,9 +80,12 @@ _PYTHON_NAMES: dict[str, dict[str, str]] = {
 """Names of fields in Python that are spelled differently when they are stored, by role or type of block."""
 _TYPES: dict[str, dict[str, Any]] = {
     str(record.__struct_config__.tag): {
-        field.encode_name: field.type
-        for field in msgspec.structs.fields(record)
-        if field.name not in ("content", "usage")  # which are read more leniently
+        "usage": Usage,
+        **{
+            field.encode_name: field.type
+            for field in msgspec.structs.fields(record)
+            if field.name not in ("content", "usage")  # blocks are looked at one by one
+        },
     }
     for record in get_args(StoredMessage)
 }
@@ -186,20 +189,15 @@ def _why_not_values(role: str, fields: dict[str, Any]) -> str | None:
     """Return why a field would be stored but read as nothing, as its value has a wrong type."""
     types = _TYPES.get(role, {})
     for name, value in fields.items():
-        if value is None or (name != "usage" and name not in types):
+        kind = types.get(name)
+        if kind is None or value is None or type(value) in get_args(kind):
             continue
-        if name != "usage":
-            kind, what = types[name], f"its {name}"
-        elif isinstance(value, Usage):
-            continue
-        else:
-            kind, what = Usage, "its usage"
-            if isinstance(value, dict) and value and _USAGE_FIELDS.isdisjoint(value):
-                return f"its usage has none of the fields {', '.join(sorted(_USAGE_FIELDS))}"
+        if kind is Usage and isinstance(value, dict) and value and _USAGE_FIELDS.isdisjoint(value):
+            return f"its usage has none of the fields {', '.join(sorted(_USAGE_FIELDS))}"
         try:
             json_codec.convert(value, kind)
         except ValueError as problem:
-            return f"{what} cannot be read: {problem}"
+            return f"its {name} cannot be read: {problem}"
     return None
 
 
