@@ -148,17 +148,15 @@ class Tree:
 
     def position(self, key: str) -> int:
         """The position of an entry in file order."""
-        if (
-            self._columns is not None
-            and isinstance(key, str)
-            and (found := self._columns.find(key)) is not None
-        ):
-            return found
         try:
+            if self._columns is not None and (found := self._columns.find(key)) is not None:
+                return found
             return self.positions[key]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, AttributeError) as problem:
             if not isinstance(key, str | None):
                 raise InvalidType(f"the id of an entry is a text, not {type(key).__name__}") from None
+            if not isinstance(problem, KeyError):
+                raise
             raise EntryNotFound(f"no entry named {key!r} in this session") from None
 
     def path_positions(self, position: int) -> list[int]:
