@@ -29,7 +29,7 @@ def say(*lines: str) -> None:
 def main(arguments: list[str]) -> int:
     failed = failed_last_time()
     if not failed:
-        say("no test is recorded as failed: what ended the run was no test")
+        say("no test is recorded as failed: the run broke off, or what ended it was no test")
         return 1
     if len(failed) > MOST:
         say(

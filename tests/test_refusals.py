@@ -9,13 +9,22 @@ from typing import Any
 import pytest
 
 from branchline import Session, SessionLibrary, from_anthropic, from_openai
-from branchline.entries import Usage
+from branchline.entries import AssistantMessage, Custom, ToolCall, Usage
 from branchline.errors import BranchlineError, InvalidId
+from branchline.library import AsyncSessionLibrary
 from branchline.session.new_entry import NewEntry
 from branchline.stores import key_for, open_store
 
 Use = Callable[[Session], Any]
 CALL = {"type": "toolCall", "id": "c", "name": "n", "arguments": {"x": math.inf}}
+
+
+CYCLE: list[Any] = []
+CYCLE.append({"again": [CYCLE, CYCLE]})
+DEEP: list[Any] = []
+for _ in range(3000):
+    DEEP = [DEEP]
+RESULT = {"role": "toolResult", "toolCallId": "c", "toolName": "n", "content": "r"}
 
 
 def answer(**fields):
@@ -33,6 +42,34 @@ VALUES: dict[str, Use] = {
     "a field under its Python name": lambda s: s.append_message(answer(stop_reason="stop")),
     "another one": lambda s: s.append_message(answer(response_id="r")),
     "usage that is no number": lambda s: s.append_message(answer(usage={"input": "many"})),
+    "usage without a known field": lambda s: s.append_message(answer(usage={"inputs": 5})),
+    "a time that is no number": lambda s: s.append_message(
+        {"role": "user", "content": "x", "timestamp": "now"}
+    ),
+    "a model that is no text": lambda s: s.append_message(answer(model=5)),
+    "a call id that is no text": lambda s: s.append_message({**RESULT, "toolCallId": 5}),
+    "no call id": lambda s: s.append_message({**RESULT, "toolCallId": None}),
+    "an error that is no truth value": lambda s: s.append_message({**RESULT, "isError": "yes"}),
+    "a value in itself": lambda s: s.append_message({"role": "user", "content": "x", "extra": CYCLE}),
+    "a call with a value in itself": lambda s: s.append_message(
+        AssistantMessage(content=(ToolCall(id="c", name="n", arguments={"x": CYCLE}),))
+    ),
+    "custom data in itself": lambda s: s.append_custom("x", CYCLE),
+    "custom data that is too deep": lambda s: s.append_custom("x", DEEP),
+    "details that are too deep": lambda s: s.append_custom_message("x", "y", details=DEEP),
+    "metadata that is too deep": lambda _: Session.create("/p", metadata={"a": DEEP}),
+    "an integer that no reader takes": lambda s: s.append_custom("x", 10**5000),
+    "a key of NaN": lambda s: s.append_custom("x", {math.nan: 1}),
+    "NaN in an entry": lambda s: s.write(lambda _session: [NewEntry.custom("x", [math.nan])]),
+    "an entry in itself": lambda s: s.write(
+        lambda _session: [NewEntry(kind=Custom, fields={"custom_type": "x", "data": CYCLE})]
+    ),
+    "an answer of OpenAI in itself": lambda _: from_openai([{"type": "new", "x": CYCLE}]),
+    "an answer of Anthropic in itself": lambda _: from_anthropic(
+        {"role": "assistant", "content": [{"type": "new", "x": CYCLE}]}
+    ),
+    "a path that no file can have": lambda _: Session.open("a\0b"),
+    "a directory that no file can have": lambda _: SessionLibrary("\ud800"),
     "a misspelt block": lambda s: s.append_message({"role": "user", "content": [{"type": "txt"}]}),
     "a block's field under its Python name": lambda s: s.append_message(
         {"role": "assistant", "content": [{"type": "text", "text": "x", "text_signature": "y"}]}
@@ -89,6 +126,30 @@ TYPES: dict[str, Use] = {
     "a number as provider": lambda s: s.append_model_change(5, "m"),
     "a set as custom data": lambda s: s.append_custom("x", {1}),
     "a number as content": lambda s: s.append_custom_message("x", 5),
+    "a key of None": lambda s: s.append_custom("x", {None: 1}),
+    "a key of bytes": lambda s: s.append_custom("x", {b"a": 1}),
+    "a key of a tuple": lambda s: s.append_message({"role": "user", "content": "x", "extra": {(1, 2): 3}}),
+    "a set in an entry": lambda s: s.write(lambda _session: [NewEntry.custom("x", {1})]),
+    "bytes in an entry": lambda s: s.write(
+        lambda _session: [NewEntry(kind=Custom, fields={"custom_type": "x", "data": b"x"})]
+    ),
+    "a number as title of an entry": lambda s: s.write(lambda _session: [NewEntry.title(5)]),
+    "a number as label of an entry": lambda s: s.write(lambda now: [NewEntry.label(now.leaf, 5)]),
+    "a number as branch name": lambda s: s.name_branch(5),
+    "a dict as entry": lambda s: s.entry({"id": 1}),
+    "a list as place of a branch": lambda s: s.branch(["a"]),
+    "a number as place of a fork": lambda s: s.fork(5),
+    "a number as observer": lambda s: s.subscribe(5),
+    "a number as agent": lambda _: Session.in_memory("/p", format=5),
+    "a number as agent to convert to": lambda s: s.convert(5),
+    "a number as id": lambda _: Session.create("/p", id=5),
+    "a number as key": lambda _: Session.create("/p", key=5),
+    "a number as directory of a project": lambda _: Session.create(5),
+    "bytes as directory of a project": lambda _: Session.create(b"/p"),
+    "a number as parent": lambda _: Session.create("/p", parent_session=5),
+    "a number as file": lambda _: Session.open(5),
+    "a text as data": lambda _: Session.in_memory("/p", data="x"),
+    "data and a format": lambda _: Session.in_memory("/p", data=b"", format="pi"),
     "a number as label": lambda s: s.append_label(s.leaf, 5),
     "None as title": lambda s: s.set_title(None),
     "a number as replacement": lambda s: s.append_context_edit(s.leaf, 5),
@@ -101,6 +162,7 @@ TYPES: dict[str, Use] = {
     "a number as title of a new session": lambda _: Session.create("/p", title=5),
     "a number as metadata": lambda _: Session.create("/p", metadata=5),
     "a number as library": lambda _: SessionLibrary(5),
+    "an address as library of coroutines": lambda _: AsyncSessionLibrary("app.db"),
     "no place of a library": lambda _: SessionLibrary(),
     "a number as part of a key": lambda _: key_for(5),
 }
@@ -156,6 +218,16 @@ LIBRARY: dict[str, tuple[Callable[[SessionLibrary], Any], type[Exception]]] = {
     "agent that is only read": (lambda one: one.get_or_create("new", format="codex"), ValueError),
     "no key": (lambda one: one.get_or_create(), ValueError),
     "find": (lambda one: one.find("zz"), LookupError),
+    "find nothing behind redaction": (lambda one: one.find(" ", redact=str), ValueError),
+    "find by a number": (lambda one: one.find(5), TypeError),
+    "find by bytes as id": (lambda one: one.find_by_id(b"x"), TypeError),
+    "find no title": (lambda one: one.find_by_title(None), TypeError),
+    "search a number": (lambda one: one.search(5), TypeError),
+    "search without an end": (lambda one: one.search("x", budget=None), TypeError),
+    "sql of a number": (lambda one: one.sql(5), TypeError),
+    "session of an address": (lambda _: Session.from_store("app.db", "k"), TypeError),
+    "session of a number": (lambda one: Session.from_store(one.stores[0], 5), TypeError),
+    "open by number": (lambda one: one.open(5), TypeError),
     "find nothing": (lambda one: one.find(" "), ValueError),
     "find by number": (lambda one: one.list(limit=-1), ValueError),
     "search limit": (lambda one: one.search("x", limit=-1), ValueError),
@@ -218,9 +290,13 @@ def test_a_directory_whose_name_has_a_question_mark_can_be_used(tmp_path):
         assert len(library.list().readable) == 1
 
 
-def test_a_new_session_is_not_created_in_a_mistyped_address(tmp_path):
+@pytest.mark.parametrize("name", ["app.db?tenant=acme", "app?tenant=acme", "a?b/app", "?"])
+def test_a_new_session_is_not_created_in_a_mistyped_address(tmp_path, name):
+    for use in (Session.create, Session.continue_recent):
+        with pytest.raises(InvalidId, match="PostgreSQL"):
+            use("/p", directory=tmp_path / name)
     with pytest.raises(InvalidId, match="PostgreSQL"):
-        Session.create("/p", directory=tmp_path / "app.db?tenant=acme", persist="always")
+        Session.create("/p", directory=tmp_path / name, persist="always")
 
     assert list(tmp_path.iterdir()) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,36 @@ def test_more_than_three_failures_fail_without_a_second_run(tests_that_failed):
 
     assert done.returncode == 1
     assert "4 tests failed" in done.stdout
+
+
+@pytest.mark.parametrize(("code", "recorded"), [(1, True), (2, False), (3, False), (137, False)])
+def test_failures_of_a_run_that_broke_off_are_not_run_again(tmp_path, code, recorded):
+    """The tests after them were never run, so nothing could say that all is well."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "requirements").mkdir()
+    cache = tmp_path / ".pytest_cache/v/cache/lastfailed"
+    cache.parent.mkdir(parents=True)
+    cache.write_text('{"test_old.py::test_a": true}')
+    programs = tmp_path / ".venv/bin"
+    programs.mkdir(parents=True)
+    for name in (
+        "requirements/run.txt",
+        "requirements/dev.txt",
+        "pyproject.toml",
+        ".venv/runnable",
+        ".venv/ready",
+    ):
+        (tmp_path / name).touch()
+    python = programs / "python"
+    python.write_text(f"#!/bin/sh\necho '{{}}' > {cache}\nexit {code}\n")
+    python.chmod(0o755)
+
+    done = subprocess.run(
+        ("make", "test"), cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert f"Error {code}" in done.stderr
+    assert cache.exists() is recorded
 
 
 def test_a_run_that_recorded_no_failure_is_not_made_green(tests_that_failed):

@@ -75,6 +75,19 @@ with SessionLibrary(sys.argv[1]) as library:
 """
 
 
+def test_a_session_in_a_database_is_checked(python, tmp_path):
+    code = """
+import sys
+from branchline import Session, SessionLibrary
+with SessionLibrary(sys.argv[1]) as library:
+    with library.get_or_create("talk") as session:
+        session.append_messages(["one", {"role": "assistant", "content": "two"}])
+        print(session.check().status)
+        print(Session.open(session.file).check().problem)
+"""
+    assert python(code, tmp_path / "app.db").stdout == "clean\nNone\n"
+
+
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_sessions_in_memory_and_in_databases_work(python, request, tmp_path, store):
     where = tmp_path / "app.db" if store == "sqlite" else request.getfixturevalue("postgres_address")

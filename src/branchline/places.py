@@ -16,6 +16,7 @@ from functools import cache
 
 import msgspec
 
+from branchline._arguments import require_path
 from branchline._sha256 import sha256
 from branchline._user_directories import user_directory
 from branchline.entries import Header, json_codec
@@ -146,7 +147,8 @@ def _folder_hash(folder: str) -> str:
 
 def resolve_cwd(cwd: str | os.PathLike[str] | None = None) -> str:
     """A working directory as headers name it: absolute, links kept as they are."""
-    return os.path.abspath(os.path.expanduser(os.fspath(cwd) if cwd is not None else os.getcwd()))
+    path = os.getcwd() if cwd is None else require_path("a working directory", cwd)
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def directory_name(cwd: str | os.PathLike[str]) -> str:

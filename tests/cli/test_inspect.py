@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,27 @@ def test_inspect_prints_json_for_a_file_that_is_no_session(run, world, talk, nam
     assert result.stderr
     assert seen["findings"]
     assert kind in (None, seen["findings"][0]["kind"])
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path)])
+@pytest.mark.parametrize("name", ["other", "other.jsonl", "other.db"])
+def test_inspect_prints_json_for_what_is_no_file(run, world, name, make) -> None:
+    make(world / name)
+
+    result = run("inspect", f"./{name}", "--json", code=1)
+
+    assert json.loads(result.stdout)["findings"][0]["kind"] == "not-a-session"
+    assert result.stderr
+
+
+@pytest.mark.parametrize("data", [b"", bytes(range(256)), b"SQLite format 3\0" + bytes(84)])
+def test_inspect_prints_json_for_an_address_in_a_file_that_is_no_database(run, world, data) -> None:
+    (world / "a.db").write_bytes(data)
+
+    result = run("inspect", "a.db#talk", "--json", code=1)
+
+    assert json.loads(result.stdout)["findings"]
+    assert result.stderr
 
 
 def test_a_file_that_does_not_exist_is_no_object(run) -> None:

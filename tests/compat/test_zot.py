@@ -182,6 +182,17 @@ def test_a_file_that_cannot_be_read_ends_no_list(tmp_path, name, data):
     assert [node.meta.id for root in roots for node in root.children] == [child.id]
 
 
+@pytest.mark.parametrize("data", [b"", b'{"schema":"indus/transcript@1","kind":"head"}\n'])
+def test_files_of_programs_with_another_suffix_are_not_listed(tmp_path, data):
+    sound = parent_of(tmp_path)
+    written(tmp_path, "zzz.ndjson", data)
+
+    assert zot.list_sessions(tmp_path, "/proj") == [sound.path]
+    assert zot.latest_session(tmp_path, "/proj") == sound.path
+    assert [found.path for found in zot.describe_sessions(tmp_path, "/proj")] == [sound.path]
+    assert [root.path for root in zot.build_session_tree(tmp_path, "/proj")] == [sound.path]
+
+
 @pytest.mark.parity("ZOT-23", part="what the sweep takes")
 @pytest.mark.parametrize("name", ["20261115-063609-c16e23b8.jsonl", "other.jsonl"])
 @pytest.mark.parametrize("data", WITHOUT_TEXT)

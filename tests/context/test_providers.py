@@ -18,7 +18,7 @@ from branchline.context import (
     openai_responses,
 )
 from branchline.context.tokens import estimate_messages
-from branchline.entries import AssistantMessage, Text, ToolResult, UserMessage
+from branchline.entries import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from context.story import answer, at, call, compaction, message, result, story, user
 from context.validators import check_anthropic, check_openai_chat, check_openai_responses
 from support import CORPUS, transcript
@@ -266,6 +266,28 @@ def test_arguments_that_cannot_be_stored_unchanged_are_kept_as_their_text(argume
     (message,) = from_openai({"role": "assistant", "content": None, "tool_calls": [call]})
 
     assert message.content[0].arguments == {"incomplete": arguments}
+
+
+@pytest.mark.parametrize("shape", [openai_chat, openai_responses])
+@pytest.mark.parametrize(
+    "arguments", ['{"id": 1894567890123456789, "x": 1e400}', '{"x":' * 200 + "1" + "}" * 200]
+)
+def test_complete_arguments_that_cannot_be_stored_are_sent_as_they_came(shape, arguments):
+    session = Session.in_memory("/tmp")
+    session.append_message("go")
+    call = {"id": "c", "type": "function", "function": {"name": "get", "arguments": arguments}}
+    session.append_messages(from_openai({"role": "assistant", "content": None, "tool_calls": [call]}))
+
+    assert numbers_sent(shape(session.context())) == arguments
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', '{"x": ', "[1]", '{"x": NaN}', "text"])
+def test_a_parameter_with_the_name_of_incomplete_arguments_is_sent_as_one(text):
+    session = Session.in_memory("/tmp")
+    call = ToolCall(id="c", name="get", arguments={"incomplete": text})
+    session.append_messages(["go", AssistantMessage(content=(call,))])
+
+    assert json.loads(numbers_sent(openai_chat(session.context()))) == {"incomplete": text}
 
 
 class CountedText(str):

@@ -187,6 +187,30 @@ def test_what_cannot_be_read_is_a_finding_and_costs_nothing_else(tmp_path):
     assert len(session.path()) == 7
 
 
+def test_messages_with_parts_are_read_as_those_of_today(tmp_path):
+    call = {"type": "tool_call", "id": "c", "name": "read", "args": {"path": "a"}, "metadata": {}}
+    result = {"type": "tool_result", "id": "c", "content": "found", "is_error": False, "metadata": {}}
+    path = store(
+        tmp_path,
+        HEADER,
+        {"role": "human", "contents": [{"type": "text", "content": "one"}]},
+        {"role": "ai", "contents": [{"type": "text", "content": "two"}, call]},
+        {"role": "tool", "contents": [result]},
+        {"role": "ai", "contents": [{"type": "text", "content": "three"}, {"type": "new", "x": 1}]},
+    )
+
+    session = Session.open(path)
+
+    assert said(session) == [
+        ("user", "one"),
+        ("assistant", "two"),
+        ("toolResult", "found"),
+        ("assistant", "three"),
+    ]
+    assert session.findings == []
+    assert anthropic(session.context()).messages[1]["content"][1]["name"] == "read"
+
+
 def test_a_torn_first_line_leaves_the_messages_in_a_folder_of_a_day(tmp_path):
     path = store(tmp_path, LINES[0][:40], *LINES[1:])
 

@@ -30,6 +30,17 @@ def test_a_library_does_not_close_the_store_that_it_was_given(where):
         assert len(again.get("k")) == 1
 
 
+def test_nothing_is_restored_in_a_closed_store(tmp_path):
+    store = open_store(tmp_path / "s.db")
+    Session.create("/p", store=store, key="k", persist="always").close()
+    token = store.remove("k").token
+    store.close()
+
+    for name in (token, "k"):
+        with pytest.raises(StoreClosed):
+            store.restore(name)
+
+
 def test_threads_that_share_a_store_do_not_notice_when_libraries_over_it_are_closed(where):
     store = open_store(where)
     problems, stop = [], threading.Event()

@@ -138,6 +138,14 @@ def test_a_password_is_in_no_name():
         parse_address("postgresql://db.example/work?pooler=yes")
 
 
+@pytest.mark.parametrize(
+    "query", ["tenant=", "tenant=a&tenant=b", "store=a&tenant=x&store=a", "tenant=a&tenant="]
+)
+def test_an_address_says_once_whose_sessions_it_means(query):
+    with pytest.raises(InvalidId, match="malformed"):
+        parse_address(f"postgresql://db.example/work?{query}")
+
+
 def test_tables_are_created_on_request_only_and_once(postgres_dsn):
     name = f"t{uuid.uuid4().hex}"
     with psycopg.connect(postgres_dsn, autocommit=True) as other:

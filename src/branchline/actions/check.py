@@ -26,6 +26,7 @@ from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect_in
 from branchline.session import Session
 from branchline.stores import (
+    DerivedLog,
     FilesStore,
     Store,
     absolute_path,
@@ -36,7 +37,7 @@ from branchline.stores import (
 )
 from branchline.stores.protocol import SizedContent
 from branchline.stores.rows import CheckedRows, CheckedStore
-from branchline.stores.sources import is_page, page_is_checked
+from branchline.stores.sources import file_of, is_page, page_is_checked
 from branchline.stores.whole_sessions import assembled_content
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
@@ -80,7 +81,7 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
     path = absolute_path(path)
 
     def check() -> FileReport:
-        with contextlib.closing(open_log(path)) as log:
+        with contextlib.closing(open_log(file_of(path))) as log:
             transcript = transcript_of(log, path)
             seal = None
             if isinstance(log, FileLog):
@@ -221,7 +222,7 @@ def transcript_of(log: Log, path: str) -> EntryLog:
 
     Raises NotASession for a file of an agent that is not supported.
     """
-    return _lenient(log.read, log.size(), path)
+    return _lenient(log.read, log.size(), log.reads_as if isinstance(log, DerivedLog) else path)
 
 
 def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLog:
@@ -293,7 +294,7 @@ def _report(
     if header is None and not len(reading.tree):
         why = RETIRED_STORES if is_retired_store(head) else f"not a session: {reading.read_only}"
         return FileReport(path=path, status="damaged", findings=findings, problem=why, seal=seal)
-    if header is None and (refused := _refusal(transcript)) is not None:
+    if transcript.format is PI and (refused := _refusal(transcript)) is not None:
         return FileReport(path=path, status="damaged", findings=findings, problem=refused, seal=seal)
     worst = {severity(finding.kind) for finding in findings}
     if seal is not None and seal.state == "unusable":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from branchline._arguments import require_text
 from branchline.actions.operations import BRANCH_RECORD, operations
 from branchline.entries import SIDE_TYPES, Custom
 from branchline.errors import InvalidArgument
@@ -20,6 +21,7 @@ def name_branch(session: Session, name: str, entry: str | None = None) -> NamedB
     The next message is the first of the branch. An existing name is moved to the new branch. Raises
     ValueError for a name that is empty, too long or has several lines.
     """
+    require_text("a branch name", name, empty=True)
     plain = one_line(name).strip()
     if not plain or plain != name.strip() or len(plain) > _LONGEST:
         raise InvalidArgument(f"a branch name has 1 to {_LONGEST} characters on one line")

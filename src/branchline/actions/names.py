@@ -52,12 +52,13 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
     Raises ValueError for an unknown agent in ``@last:AGENT``.
     """
     from branchline.stores import is_server_address  # noqa: PLC0415
+    from branchline.stores.sources import file_of  # noqa: PLC0415
 
     if is_server_address(name):
         return name
     in_database = "#" in name and os.path.isfile(name.partition("#")[0])
     if "/" in name or "\\" in name or has_suffix(name) or in_database:
-        return _existing_file(os.path.abspath(os.path.expanduser(name)))
+        return file_of(os.path.abspath(os.path.expanduser(name)))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id or id prefix, or @last")
     if name == "@last" or name.startswith("@last:"):
@@ -74,14 +75,6 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
         return os.path.abspath(name)
     where = "" if directory is None else f" in {directory}"
     raise SessionNotFound(f"no session named {name!r}{where}; `branchline ls --all` lists all sessions")
-
-
-def _existing_file(path: str) -> str:
-    """The path itself, or the path of a draft of that session."""
-    from branchline.stores.files import draft_at  # noqa: PLC0415
-
-    draft = draft_at(path)
-    return path if draft is None else draft[0].draft_path(draft[1])
 
 
 def _found(name: str, *, ours: bool) -> SessionRow | None:

@@ -25,6 +25,7 @@ from branchline.stores import (
     trash_of,
 )
 from branchline.stores.files import SIDE_FOLDER, draft_at, store_at
+from branchline.stores.sources import file_of
 
 __all__ = [
     "RemovedSession",
@@ -87,8 +88,8 @@ def _removable(path: str) -> str:
     if (address := address_in(path)) is not None and is_address(address.file):
         return path
     path = os.path.abspath(path)
-    if (draft := draft_at(path)) is not None:
-        return draft[0].draft_path(draft[1])
+    if (file := file_of(path)) != path:
+        return file
     if address_in(path) is not None:
         raise NotSupported(
             f"cannot remove {path}: it is part of a database of another agent; delete it in that agent"

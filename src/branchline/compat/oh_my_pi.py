@@ -12,6 +12,7 @@ from branchline import flows
 from branchline.compat._facade import ManagerFacade
 from branchline.context import Context
 from branchline.entries import Entry
+from branchline.errors import InvalidType
 
 __all__ = ["AgentSession", "SessionManager", "SessionTreeNode"]
 
@@ -173,7 +174,7 @@ def _parent_option(options: Mapping[str, _Path | None] | _Path) -> _Path | None:
     if not isinstance(options, Mapping):
         return options
     if unknown := options.keys() - {"parentSession"}:
-        raise TypeError(f"unknown options of a new session: {', '.join(map(str, unknown))}")
+        raise InvalidType(f"unknown options of a new session: {', '.join(map(str, unknown))}")
     return options.get("parentSession")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from branchline import library, session
 from branchline.compat._facade import SessionFacade
 from branchline.entries import Header, Message, Usage
-from branchline.errors import BranchlineError, NotASession
+from branchline.errors import BranchlineError, InvalidArgument, NotASession
 from branchline.formats import EntryLog, peek
 from branchline.formats.suffixes import JSONL
 from branchline.formats.zot import ZOT
@@ -142,7 +142,9 @@ def open_session(path: _Path) -> tuple[Session, list[Message]]:
 def list_sessions(root: _Path, cwd: str) -> list[str]:
     """Return the session files of a working directory, newest first by name."""
     rows = library.SessionLibrary(sessions_dir(root, cwd)).list()
-    return sorted((row.path for row in rows if row.path is not None), reverse=True)
+    return sorted(
+        (row.path for row in rows if row.path is not None and row.path.endswith(JSONL)), reverse=True
+    )
 
 
 def latest_session(root: _Path, cwd: str) -> str:
@@ -179,7 +181,7 @@ def branch_session(parent_path: _Path, root: _Path, cwd: str, version: str, up_t
     with session.Session.open(parent_path) as parent:
         rows = _message_rows(parent)
         if not 0 <= up_to_idx <= len(rows):
-            raise ValueError(f"cannot branch at {up_to_idx}: {parent_path} has {len(rows)} messages")
+            raise InvalidArgument(f"cannot branch at {up_to_idx}: {parent_path} has {len(rows)} messages")
         target = FilesStore(sessions_dir(root, cwd))
         if up_to_idx:
             return Session(parent.fork(rows[up_to_idx - 1], cwd=cwd, store=target))
@@ -202,6 +204,8 @@ def build_session_tree(root: _Path, cwd: str) -> list[TreeNode]:
         del above[item.depth :]
         parent = above[-1] if above else None
         try:
+            if not item.row.path.endswith(JSONL):
+                raise NotASession(f"{item.row.path} has another suffix than zot's files")
             node = TreeNode(read_session_meta(item.row.path), item.row.path)
         except (BranchlineError, OSError):
             above.append(None)

@@ -15,6 +15,7 @@ from typing import TypeGuard
 
 import msgspec
 
+from branchline._arguments import require_text
 from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, json_codec
 from branchline.errors import NotASession
 from branchline.formats.pi import PI
@@ -218,6 +219,7 @@ AGENT_ALIASES: Mapping[str, str] = {
 
 def agent_name(name: str) -> str:
     """Return the canonical name of an agent, for a name or alias."""
+    require_text("the name of an agent", name, empty=True)
     lowered = name.strip().lower()
     return AGENT_ALIASES.get(lowered.replace("_", "-"), lowered if lowered in builtin_agents() else name)
 

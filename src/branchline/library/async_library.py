@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from branchline.errors import InvalidType
 from branchline.library.library import SessionLibrary
 from branchline.views.session_row import SessionRow
 
@@ -33,6 +34,8 @@ class AsyncSessionLibrary:
     """A library with coroutines for methods. ``progress`` is called in the worker thread."""
 
     def __init__(self, library: SessionLibrary) -> None:
+        if not isinstance(library, SessionLibrary):
+            raise InvalidType(f"this takes a SessionLibrary, not {type(library).__name__}")
         self.library = library
 
     list = _in_thread(SessionLibrary.list)

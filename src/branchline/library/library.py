@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from branchline import places, settings
-from branchline._arguments import require_choice, require_number
+from branchline._arguments import require_choice, require_number, require_text
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.clock import Clock, SystemClock
 from branchline.errors import (
@@ -288,6 +288,7 @@ class SessionLibrary(LibraryShortcuts):
         Reads headers only, unless no id matches. Raises SessionNotFound, or Ambiguous with the candidates.
         With ``redact`` the names are those that it leaves, so that the answer depends on nothing else.
         """
+        require_text("a name", text, empty=True)
         if text == "@last":
             found = self.latest()
         elif redact is not None:
@@ -303,6 +304,7 @@ class SessionLibrary(LibraryShortcuts):
 
         Across agents, all headers are read only if no file with the text in its name matches.
         """
+        require_text("an id", text, empty=True)
         if not text.strip():
             raise InvalidArgument("to find a session, give its id, an id prefix, or its title")
         files, _hidden = self._scanner.scan()
@@ -315,7 +317,7 @@ class SessionLibrary(LibraryShortcuts):
 
     def _find_redacted(self, text: str, redact: Callable[[str], str]) -> SessionRow | None:
         if not text.strip():
-            raise ValueError("to find a session, give its id, an id prefix, or its title")
+            raise InvalidArgument("to find a session, give its id, an id prefix, or its title")
 
         def shown(row: SessionRow) -> SessionRow:
             title = None if row.title is None else redact(row.title)
@@ -341,6 +343,7 @@ class SessionLibrary(LibraryShortcuts):
         Reads the files. Across all projects and agents, only our own files are read, and other titles count
         if they are known without reading the file.
         """
+        require_text("a title", text, empty=True)
         files, _hidden = self._scanner.scan()
         rows = map(self._scanner.titled_row, files)
         found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
@@ -535,7 +538,10 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library.search import search  # noqa: PLC0415  lists need none of it
 
         require_number("limit", limit, integer=True)
-        if isinstance(query, str):
+        if isinstance(budget, bool) or not isinstance(budget, int | float):
+            raise InvalidType(f"budget is a number of seconds, not {type(budget).__name__}")
+        if not isinstance(query, Query):
+            require_text("a query", query, empty=True)
             query = parse_query(query, now=datetime.now().astimezone())
         prices = (
             settings.price_list() if any(term.field in ("cost", "tokens") for term in query.terms) else None
@@ -639,6 +645,7 @@ class SessionLibrary(LibraryShortcuts):
         They are those that statistics count. Without an index, every session is read, and the result has a
         note about it. Raises SqlProblem, a ValueError, for a statement that is invalid, refused or too slow.
         """
+        require_text("a statement", statement, empty=True)
         with self.statistics(progress=progress) as found:
             return found.sql(statement, seconds=seconds)._replace(note="; ".join(found.notes))
 

@@ -127,12 +127,11 @@ class StoreScanner:
         return completed_row(seen.record)
 
     def row_of(self, file: StoredLog, record: FileRecord) -> SessionRow | SkippedFile:
-        row = record.row
+        row = completed_row(record)
         if self.cwd is not None:
             header = Header(id=row.id, cwd=row.cwd or "") if record.has_header else None
             if (reason := self._reason(header)) is not None:
                 return SkippedFile(_name(file), reason)
-        row = completed_row(record)
         return row if row.key == file.key else msgspec.structs.replace(row, key=file.key)
 
     def stored_log(self, file: StoredLog) -> StoredLog:
@@ -237,12 +236,18 @@ def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
 
 
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, Format | None]:
-    """The header and the format; neither for an unknown log."""
+    """The header, with the directory that its folder tells, and the format; neither for an unknown log."""
+    where = stored.path or stored.key
     try:
-        found = peek_file(read, stored.path or stored.key)
+        found = peek_file(read, where)
     except NotASession:
         return None, None
-    return found.header, found.format
+    header = found.header
+    if header is not None and not header.cwd:
+        from branchline.stores.whole_sessions import folder_cwd  # noqa: PLC0415  most headers name it
+
+        header = msgspec.structs.replace(header, cwd=folder_cwd(found.format, header, where) or "")
+    return header, found.format
 
 
 def _name(stored: StoredLog) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from branchline import places
+from branchline._arguments import require_path
 from branchline.entries import Header
 from branchline.errors import BranchlineError, InvalidId, NotSaved, NotSupported, UnsupportedFormat
 from branchline.formats import PI, CompanionFile, Format, agent_name
@@ -25,6 +26,7 @@ from branchline.stores import (
     shared_store,
 )
 from branchline.stores.activity import by_activity, latest_possible, recent_use
+from branchline.stores.address import refuse_options
 
 __all__ = [
     "NATIVE",
@@ -110,8 +112,9 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
     """Return the store of an agent in this directory or database; default: of this working directory."""
     if directory is None:
         return store_of(name, Header(id="", cwd=cwd))
-    if is_address(text := os.fspath(directory)):
+    if is_address(text := require_path("a directory", directory)):
         return shared_store(text)
+    refuse_options(text)
     return FilesStore(directory, suffix=written_format(name).traits.suffix)
 
 

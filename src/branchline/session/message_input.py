@@ -78,6 +78,19 @@ _PYTHON_NAMES: dict[str, dict[str, str]] = {
     for record in (*get_args(StoredMessage), Text, Image, Thinking, ToolCall)
 }
 """Names of fields in Python that are spelled differently when they are stored, by role or type of block."""
+_TYPES: dict[str, dict[str, Any]] = {
+    str(record.__struct_config__.tag): {
+        "usage": Usage,
+        **{
+            field.encode_name: field.type
+            for field in msgspec.structs.fields(record)
+            if field.name not in ("content", "usage")  # blocks are looked at one by one
+        },
+    }
+    for record in get_args(StoredMessage)
+}
+"""What the fields of a message hold, by role."""
+_USAGE_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(Usage))
 _PROVIDER_ROLES = {"tool": "from_openai", "function": "from_openai"}
 _FOREIGN_ROLES = frozenset({"developer", "pythonExecution", "fileMention"})
 _ROLES = "user, assistant, toolResult, system, bashExecution and custom"
@@ -158,15 +171,12 @@ def _why_not(role: str, fields: dict[str, Any], own_blocks: Container[str]) -> s
             known = f"there are {_ROLES}; UnknownMessage(role=…, fields=…) keeps it out of the context"
             return f"the role {role!r} is not known; {known}"
     for name in _NEEDED.get(role, ()):
-        if name not in fields:
+        if fields.get(name) is None:
             return f"a message with the role {role!r} needs the field {name!r}"
     if (why := _why_not_names(fields, _PYTHON_NAMES.get(role))) is not None:
         return why
-    if (usage := fields.get("usage")) is not None and not isinstance(usage, Usage):
-        try:
-            json_codec.convert(usage, Usage)
-        except ValueError as problem:
-            return f"its usage cannot be read: {problem}"
+    if (why := _why_not_values(role, fields)) is not None:
+        return why
     content = fields.get("content", "")
     if isinstance(content, str):
         return None
@@ -175,6 +185,22 @@ def _why_not(role: str, fields: dict[str, Any], own_blocks: Container[str]) -> s
     for block in content:
         if not _is_plain_text(block) and (why := why_not_block(block, own_blocks)) is not None:
             return why
+    return None
+
+
+def _why_not_values(role: str, fields: dict[str, Any]) -> str | None:
+    """Return why a field would be stored but read as nothing, as its value has a wrong type."""
+    types = _TYPES.get(role, {})
+    for name, value in fields.items():
+        kind = types.get(name)
+        if kind is None or value is None or type(value) in get_args(kind):
+            continue
+        if kind is Usage and isinstance(value, dict) and value and _USAGE_FIELDS.isdisjoint(value):
+            return f"its usage has none of the fields {', '.join(sorted(_USAGE_FIELDS))}"
+        try:
+            json_codec.convert(value, kind)
+        except ValueError as problem:
+            return f"its {name} cannot be read: {problem}"
     return None
 
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import msgspec
 
+from branchline._arguments import require_json, require_text
 from branchline.entries import Custom, Entry, Label, Leaf, Message, MessageEntry, SessionInfo
 
 __all__ = ["NewEntry"]
@@ -42,16 +43,22 @@ class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def custom(cls, custom_type: str, data: Any = None, *, id: str | None = None) -> Self:  # noqa: A002
         """Extension data that the model does not see."""
+        require_text("custom_type", custom_type, empty=True)
+        require_json("data", data)
         return cls(kind=Custom, fields={"custom_type": custom_type, "data": data}, id=id)
 
     @classmethod
     def label(cls, target: str, text: str | None) -> Self:
         """The label of an entry, which may be part of the same write; None removes it."""
+        require_text("target", target)
+        if text is not None:
+            require_text("label", text, empty=True)
         return cls(kind=Label, fields={"target": target, "label": text})
 
     @classmethod
     def title(cls, title: str) -> Self:
         """The title of the session."""
+        require_text("title", title, empty=True)
         return cls(kind=SessionInfo, fields={"name": title})
 
     @classmethod

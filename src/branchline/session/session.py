@@ -17,7 +17,13 @@ from typing import Any, Literal, Self
 import msgspec
 
 from branchline import places
-from branchline._arguments import require_choice, require_json, require_number, require_text
+from branchline._arguments import (
+    require_choice,
+    require_json,
+    require_number,
+    require_path,
+    require_text,
+)
 from branchline.clock import Clock, SystemClock, iso
 from branchline.context.javascript import trim
 from branchline.entries import (
@@ -182,7 +188,7 @@ class Session(SessionShortcuts, SessionQueries):
             id=id,
             timestamp=timestamp,
             cwd=cwd,
-            parent_session=None if parent_session is None else os.fspath(parent_session),
+            parent_session=None if parent_session is None else require_path("parent_session", parent_session),
             metadata={**(metadata or {}), **in_header} or None,
         )
         writer = forks.new_writer(format_, header, store, key=key, durability=durability)
@@ -214,7 +220,7 @@ class Session(SessionShortcuts, SessionQueries):
         draft.
         """
         require_choice("durability", durability, Durability)
-        address = address_in(os.fspath(path))
+        address = address_in(require_path("a session", path))
         if address is not None:
             found, key = addressed_store(address), address.session
             return cls._opened(found, key, found.open(key, durability=durability), durability, clock, cwd=cwd)
@@ -232,6 +238,11 @@ class Session(SessionShortcuts, SessionQueries):
     ) -> Self:
         """Open a session or draft of a store. Raises SessionNotFound if there is none with this key."""
         require_choice("durability", durability, Durability)
+        if not callable(getattr(store, "stat", None)):
+            raise InvalidType(
+                f"this takes a store, not {type(store).__name__}: open_store(address) makes one"
+            )
+        require_text("a key", key, empty=True)
         draft = store.stat(key) is None
         log = store.open(key, durability=durability)
         return cls._opened(store, key, log, durability, clock, draft=draft)
@@ -313,9 +324,11 @@ class Session(SessionShortcuts, SessionQueries):
         """
         if data is not None:
             if id is not None or format is not None:
-                raise TypeError(
+                raise InvalidType(
                     "in_memory() takes either data or id and format: the bytes of a session say both"
                 )
+            if not isinstance(data, bytes | bytearray | memoryview):
+                raise InvalidType(f"data is the bytes of a session file, not {type(data).__name__}")
             return cls._opened(MemoryStore(), "memory", MemoryLog(data), "fsync", clock, cwd=cwd)
         return cls.create(cwd, store=MemoryStore(), format=format, id=id, persist="at_once", clock=clock)
 
@@ -708,6 +721,8 @@ class Session(SessionShortcuts, SessionQueries):
         thread has released the session, so it may append. Its exceptions go to ``on_problem`` (default:
         logged) and are never raised.
         """
+        if not callable(observer):
+            raise InvalidType(f"an observer is a function, not {type(observer).__name__}")
         if self._observers is None:
             self._observers = Observers()
         return self._observers.add(observer, on_problem)
@@ -833,6 +848,8 @@ class Session(SessionShortcuts, SessionQueries):
             if one.kind is MessageEntry:
                 said.append(self._normalized(one.fields["message"], said))
                 one = msgspec.structs.replace(one, fields={**one.fields, "message": said[-1]})  # noqa: PLW2901
+            else:
+                require_json("an entry", one.fields, finite=False)  # it may be a copy of one
             found.append(one)
         return found
 

@@ -27,6 +27,7 @@ from branchline import places
 from branchline.errors import BranchlineError
 from branchline.formats import EntryLog, Format
 from branchline.log import DecompressedLog, FileLog, IndexedLog, Log
+from branchline.stores import DerivedLog
 from branchline.stores.protocol import FileStamp
 
 __all__ = ["open_entry_log"]
@@ -68,6 +69,8 @@ def open_entry_log(format_: Format, log: Log) -> EntryLog:
     """Open the index of a log, using the skeleton cache, and cache it if that pays off."""
     if isinstance(log, IndexedLog):
         return _open_indexed(format_, log)
+    if isinstance(log, DerivedLog):
+        return EntryLog(format_, log.read, log.reads_as)
     if not isinstance(log, FileLog) or isinstance(log, DecompressedLog) or log.size() < _SMALLEST:
         return EntryLog(format_, log.read, log.name)
     if os.environ.get("BRANCHLINE_CACHE", "").strip().lower() in _OFF:

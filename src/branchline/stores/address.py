@@ -16,6 +16,7 @@ import os
 import re
 import threading
 
+from branchline._arguments import require_path
 from branchline.errors import InvalidId, NotSupported
 from branchline.log.system import read_beginning
 from branchline.stores.protocol import ClosableStore
@@ -50,7 +51,7 @@ def is_server_address(where: str) -> bool:
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
     """Return the absolute path of a session; an address on a server is returned unchanged."""
-    text = os.fspath(path)
+    text = require_path("a session", path)
     return text if is_server_address(text) else os.path.abspath(text)
 
 

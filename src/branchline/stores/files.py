@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
 from branchline import log
+from branchline._arguments import require_path
 from branchline.errors import KeyTaken, LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, System
@@ -64,7 +65,7 @@ class FilesStore:
         lock_timeout: float = 10.0,
         system: System = SYSTEM,
     ) -> None:
-        self.directory = os.path.abspath(os.fspath(directory))
+        self.directory = os.path.abspath(require_path("a directory", directory))
         require_file_locks(f"use the session files in {self.directory}")
         self.suffix = suffix
         self._lock_timeout = lock_timeout

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from branchline._arguments import require_text
 from branchline.entries import Header
 from branchline.errors import InvalidArgument, InvalidId, KeyTaken, NotSupported, SessionNotFound
 from branchline.log import Durability, Log
@@ -335,6 +336,7 @@ def id_in_key(key: str) -> str:
 
 def check_key(key: str) -> str:
     """Return the key if it is a valid, bare, visible file name; raises InvalidId otherwise."""
+    require_text("a key", key, empty=True)
     if not is_key(key):
         raise InvalidId(f"{key!r} cannot name a session: an id is a bare name, never a path")
     return key

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from branchline import log as logs
+from branchline._arguments import require_path
 from branchline.errors import (
     Ambiguous,
     BranchlineError,
@@ -34,12 +35,12 @@ from branchline.errors import (
 )
 from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, DocumentFiles, Format, SessionVersion
 from branchline.formats.detect import builtin_format
-from branchline.formats.suffixes import has_suffix
+from branchline.formats.suffixes import JSONL, has_suffix
 from branchline.log import Durability, Log, Writer
 from branchline.log.system import opening
-from branchline.plugins.formats import installed_formats
+from branchline.plugins.formats import format_named, installed_formats
 from branchline.stores.address import is_address, is_server_address, own_store, refuse_options, shared_store
-from branchline.stores.files import FilesStore, snapshot_of_file
+from branchline.stores.files import FilesStore, draft_at, snapshot_of_file
 from branchline.stores.foreign_database import (
     is_database,
     read_database,
@@ -73,6 +74,7 @@ __all__ = [
     "addressed_store",
     "companion_reader",
     "database_at",
+    "file_of",
     "gone",
     "is_page",
     "open_log",
@@ -122,7 +124,7 @@ def open_store(where: str | os.PathLike[str]) -> Store:
     Nothing is created or connected before first use. Raises NotSupported if the driver for this kind of store
     is not installed, InvalidId for a path with a ``?``, which is a mistyped address, unless it exists.
     """
-    text = os.fspath(where)
+    text = require_path("a store", where)
     if is_address(text):
         return own_store(text)
     refuse_options(text)
@@ -326,6 +328,12 @@ def _formats_with_databases(tables: Collection[str]) -> Iterator[Format]:
 # -- any path ---------------------------------------------------------------------------------------------
 
 
+def file_of(path: str) -> str:
+    """Return the path of the file that holds the session at a path: its draft, if it is one until now."""
+    draft = None if address_in(path) is not None else draft_at(path)
+    return path if draft is None else draft[0].draft_path(draft[1])
+
+
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
     """Open the session at a path cheaply, for reading only, wherever it is stored."""
     if (address := address_in(path)) is not None:
@@ -366,8 +374,10 @@ def open_log(path: str, *, durability: Durability = "fsync") -> Log:
     if (documents := _documents_at(path)) is not None:
         return _document_log(path, documents)
     if is_page(path):
-        key = _page_key(path)
-        return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
+        key, file = _page_names(path)
+        return DerivedLog(
+            path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)), reads_as=file
+        )
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.open(_only_key(database))
     log = logs.FileLog(path, durability=durability)
@@ -429,9 +439,19 @@ class DerivedLog:
     and the log keeps its previous content.
     """
 
-    def __init__(self, path: str, key: str, make: Callable[[], Spool], version: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        path: str,
+        key: str,
+        make: Callable[[], Spool],
+        version: Callable[[], object],
+        *,
+        reads_as: str | None = None,
+    ) -> None:
         self.path = path
         self.key = key
+        self.reads_as = path if reads_as is None else reads_as
+        """The name for readers, which may tell the id, or that this is a session of a sub-agent."""
         self._make = make
         self._version_now = version
         self._version = version()
@@ -634,12 +654,17 @@ def page_is_checked(path: str) -> bool:
         return bool(pages.page_provenance(read).digest)
 
 
-def _page_key(path: str) -> str:
-    """Return the key of the session, or else the name of the page."""
+def _page_names(path: str) -> tuple[str, str]:
+    """Return the key of the session, or else the name of the page, and the path that its file would have."""
     with _page_reader(path) as (pages, read):
-        key = pages.page_provenance(read).key
+        known = pages.page_provenance(read)
     name = os.path.splitext(os.path.basename(path))[0]
-    return key if is_key(key) else name if is_key(name) else "page"
+    key = known.key if is_key(known.key) else name if is_key(name) else "page"
+    try:
+        suffix = format_named(known.format).traits.suffix
+    except ValueError:
+        suffix = JSONL  # the package that knows the format is gone
+    return key, os.path.join(os.path.dirname(path), f"{key}{suffix}")
 
 
 @contextlib.contextmanager

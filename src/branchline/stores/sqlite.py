@@ -254,6 +254,7 @@ class SqliteStore(RowStore):
     def restore(self, token: str) -> StoredLog:
         number = check_key(token).removeprefix("trash-")
         missing = SessionNotFound(f"{token!r} is not in the trash of {self.name}")
+        self._require_open(f"restore {token!r} from the trash of {self.name}")
         if not number.isdecimal() or not os.path.exists(self.name):
             raise missing
         with self.writing(f"restore {token!r} from the trash of {self.name}") as connection:

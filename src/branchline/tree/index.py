@@ -18,7 +18,7 @@ from operator import ne
 from typing import Any, Protocol
 
 from branchline.entries import SIDE_TYPES
-from branchline.errors import EntryNotFound
+from branchline.errors import EntryNotFound, InvalidType
 
 __all__ = ["ROOT", "Tree", "TreeColumns"]
 
@@ -148,11 +148,15 @@ class Tree:
 
     def position(self, key: str) -> int:
         """The position of an entry in file order."""
-        if self._columns is not None and (found := self._columns.find(key)) is not None:
-            return found
         try:
+            if self._columns is not None and (found := self._columns.find(key)) is not None:
+                return found
             return self.positions[key]
-        except KeyError:
+        except (KeyError, TypeError, AttributeError) as problem:
+            if not isinstance(key, str | None):
+                raise InvalidType(f"the id of an entry is a text, not {type(key).__name__}") from None
+            if not isinstance(problem, KeyError):
+                raise
             raise EntryNotFound(f"no entry named {key!r} in this session") from None
 
     def path_positions(self, position: int) -> list[int]:

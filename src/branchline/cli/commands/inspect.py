@@ -36,12 +36,13 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
     from branchline.actions.inspect import report, report_without_session
     from branchline.errors import BranchlineError
     from branchline.session import Session
+    from branchline.stores import address_in
 
     path = resolve_path(session, directory)
     try:
         live = Session.open(path)
     except BranchlineError as problem:
-        if out.json and os.path.isfile(path):
+        if out.json and (os.path.lexists(path) or address_in(path) is not None):
             out.result("inspect", report_without_session(path, problem))
         raise
     with live:

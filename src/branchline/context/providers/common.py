@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from branchline.context.providers.received import INCOMPLETE, is_only_too_much
 from branchline.entries import Content, Image, Text, ToolResult, as_blocks, blocks_text, json_codec
 
 __all__ = [
@@ -90,6 +91,9 @@ def replace_surrogates(text: str) -> str:
 
 def arguments_text(arguments: dict[str, Any]) -> str:
     """Return the arguments of a call as JSON text that every provider accepts, with each number unchanged."""
+    text = arguments.get(INCOMPLETE)
+    if len(arguments) == 1 and isinstance(text, str) and is_only_too_much(text):
+        return replace_surrogates(text)
     return json_codec.dumps(clean_arguments(arguments)).decode()
 
 

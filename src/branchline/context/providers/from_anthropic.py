@@ -7,10 +7,10 @@ from typing import Any
 from branchline.context.providers.received import (
     KnownCalls,
     call_arguments,
+    given,
     kept_whole,
     number,
     object_of,
-    plain,
     refuse,
     words,
 )
@@ -46,11 +46,11 @@ def from_anthropic(value: Any, *, provider: str = "anthropic") -> list[Message]:
     Raises InvalidMessage, a ValueError, for other roles, and for prompts and results with documents, images
     given by URL or other blocks.
     """
-    given = plain(value)
+    taken = given(value, _NAME)
     calls = KnownCalls()
     return [
         message
-        for one in (given if isinstance(given, list) else [given])
+        for one in (taken if isinstance(taken, list) else [taken])
         for message in _messages(object_of(one, "a message", _NAME), calls, provider)
     ]
 

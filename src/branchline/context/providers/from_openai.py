@@ -15,10 +15,10 @@ from branchline.context.providers.received import (
     KnownCalls,
     call_arguments,
     data_image,
+    given,
     kept_whole,
     number,
     object_of,
-    plain,
     refuse,
     words,
 )
@@ -65,9 +65,9 @@ def from_openai(value: Any, *, provider: str = "openai") -> list[Message]:
     Raises InvalidMessage, a ValueError, for anything else: other roles, stream chunks, several choices, and
     prompts and results with images given by URL or other parts.
     """
-    given = plain(value)
+    taken = given(value, _NAME)
     reader = _Reader(provider)
-    for one in given if isinstance(given, list) else [given]:
+    for one in taken if isinstance(taken, list) else [taken]:
         reader.take(object_of(one, "a message", _NAME))
     return reader.end()
 

@@ -16,6 +16,8 @@ __all__ = [
     "KnownCalls",
     "call_arguments",
     "data_image",
+    "given",
+    "is_only_too_much",
     "kept_whole",
     "number",
     "object_of",
@@ -48,6 +50,14 @@ def plain(value: Any) -> Any:
     if hasattr(value, "__dict__") and not callable(value):
         return {key: plain(item) for key, item in vars(value).items() if not key.startswith("_")}
     return value
+
+
+def given(value: Any, maker: str) -> Any:
+    """Convert what a caller passed to JSON types. Raises InvalidMessage if it has no end."""
+    try:
+        return plain(value)
+    except RecursionError:
+        raise refuse(maker, "it contains itself, or is nested too deeply") from None
 
 
 def kept_whole(value: Any) -> UnknownBlock:
@@ -100,6 +110,16 @@ def parse_arguments(text: str | None) -> dict[str, Any]:
         return {INCOMPLETE: text}
     fits = isinstance(found, dict) and not json_codec.is_deep([found], _DEEPEST)
     return found if fits else {INCOMPLETE: text}
+
+
+def is_only_too_much(text: str) -> bool:
+    """Return whether arguments that were kept as text are complete, and only more than can be stored."""
+    if INCOMPLETE not in parse_arguments(text):
+        return False
+    try:
+        return isinstance(json.loads(text, parse_constant=_finite), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _finite(digits: str) -> float:

@@ -77,6 +77,8 @@ def flat_problems(fields: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
     if not isinstance(role, str) or role not in _ROLES:
         yield "unknown", f"the role {role} is unknown"
         return
+    if _has_parts(fields):
+        return
     allowed = {"ai": (str, dict, type(None)), "tool": (str, type(None))}.get(role, str)
     if not isinstance(content, allowed):
         yield "bad-value", "its content is not a text"
@@ -91,11 +93,17 @@ def current_lines(
 ) -> Iterator[dict[str, Any]]:
     """Yield a message as lines of today's form; ``name`` is the id of the last one."""
     role = fields.get("role")
-    messages = list(_tool(fields)) if role == "tool" else [_message(fields, role)]
+    called = role == "tool" and not _has_parts(fields)
+    messages = list(_tool(fields)) if called else [_message(fields, role)]
     for place, message in enumerate(messages, 1):
         key = name if place == len(messages) else f"{name}.{place}"
         yield {"id": key, "parent_id": parent, "type": "message", "message": message}
         parent = key
+
+
+def _has_parts(fields: Mapping[str, Any]) -> bool:
+    """Return whether a message holds parts, as one of today does, in place of a text."""
+    return fields.get("content") is None and isinstance(fields.get("contents"), list)
 
 
 def _message(fields: Mapping[str, Any], role: object) -> dict[str, Any]:
@@ -138,6 +146,8 @@ def _thinking(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _parts(fields: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the content as parts; a value that is not a text is kept as an unknown one."""
     content, images = fields.get("content"), fields.get("images")
+    if _has_parts(fields):
+        yield from fields["contents"]
     for part in content if isinstance(content, list) else () if content is None else (content,):
         text = part.get("text") if isinstance(part, dict) else part
         yield {"type": "text", "content": text} if isinstance(text, str) else part

@@ -36,7 +36,8 @@ def _joined(parts: SplitResult) -> str:
 def parse_address(address: str) -> Server:
     """Parse an address with branchline's ``tenant=``, ``store=``, ``pooler=`` and ``follow=`` parameters.
 
-    Raises InvalidId if it is malformed or ``pooler`` or ``follow`` is invalid.
+    Raises InvalidId if it is malformed, ``pooler`` or ``follow`` is invalid, ``tenant`` is empty, or one of
+    them is given twice.
     """
     try:
         parts = urlsplit(address)
@@ -44,7 +45,12 @@ def parse_address(address: str) -> Server:
         # Not the address itself, which may hold a password.
         raise InvalidId(f"the address of the PostgreSQL server is malformed: {problem}") from None
     query = parse_qsl(parts.query, keep_blank_values=True)
-    own = {name: value for name, value in query if name in _OWN}
+    given = [pair for pair in query if pair[0] in _OWN]
+    own = dict(given)
+    if len(own) < len(given) or own.get("tenant") == "":
+        # Which one is meant decides whose sessions are read.
+        what = "tenant= is empty" if own.get("tenant") == "" else "an option is given twice"
+        raise InvalidId(f"the address of the PostgreSQL server is malformed: {what}")
     for name, allowed in (("pooler", ("", "session", "transaction")), ("follow", ("", "listen", "poll"))):
         if own.get(name, "") not in allowed:
             raise InvalidId(
