@@ -19,7 +19,7 @@ from typing import NamedTuple
 from branchline import places
 from branchline.log import create_directory, replace_file
 
-__all__ = ["Demo", "delete_copy", "demo_home", "is_entered", "prepare", "sessions_directory"]
+__all__ = ["Demo", "days_later", "delete_copy", "demo_home", "is_entered", "prepare", "sessions_directory"]
 
 _PROJECT = "tidewatch"
 _CWD = b"/home/ada/tidewatch"
@@ -74,19 +74,22 @@ def prepare(home: str | None = None, *, now: float | None = None) -> Demo:
     return Demo(home, project)
 
 
-def times(now: float | None = None) -> dict[str, float]:
-    """Return when each file last changed, in Unix seconds: in the story, or in a copy made ``now``."""
+def days_later(now: float) -> int:
+    """Return by how many days the times of a copy that is made ``now`` are moved."""
+    return int((now - max(_times().values())) // _DAY)
+
+
+def _times() -> dict[str, float]:
+    """Return when each file last changed in the story, in Unix seconds."""
     with open(os.path.join(sessions_directory(), _TIMES), encoding="utf-8") as file:
-        told = {name: datetime.fromisoformat(moment).timestamp() for name, moment in json.load(file).items()}
-    later = 0 if now is None else int((now - max(told.values())) // _DAY) * _DAY
-    return {name: moment + later for name, moment in told.items()}
+        told = json.load(file).items()
+    return {name: datetime.fromisoformat(moment).timestamp() for name, moment in told}
 
 
 def _copy(source: str, target: str, project: str, now: float | None) -> None:
     cwd = json.dumps(project)[1:-1].encode()
-    story = times()
-    days = 0 if now is None else round((max(times(now).values()) - max(story.values())) / _DAY)
-    for name, changed in story.items():
+    days = 0 if now is None else days_later(now)
+    for name, changed in _times().items():
         with open(os.path.join(source, name), "rb") as file:
             data = file.read().replace(_CWD, cwd)
         path = os.path.join(target, _later(name.encode(), days).decode())

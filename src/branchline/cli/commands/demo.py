@@ -77,12 +77,12 @@ def show_demo(out: Output) -> None:
     out.line()
     out.text("Until then, here is the demo library (use `branchline --demo …` to work with it):")
     out.line()
-    times = demo.times(time.time())
+    later = demo.days_later(time.time()) * 86_400_000
     rows = [
         replace(
             row,
             agent=NATIVE_AGENT if row.format == PI.name else row.format,
-            modified_ms=round(1000 * times[os.path.basename(row.path or row.key)]),
+            used_ms=row.active_ms + later,
         )
         for row in SessionLibrary(demo.sessions_directory()).list(deep=True).rows
     ]
