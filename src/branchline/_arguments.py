@@ -69,6 +69,8 @@ def require_json(name: str, value: Any, *, finite: bool = True) -> None:
     ``finite=False`` is for what another agent or a provider wrote: it allows NaN and infinity, and deeper
     values. Keys of objects may be numbers, which are read back as their text.
     """
+    if _is_plain(value):
+        return
     deepest = _DEEPEST if finite else _DEEPEST_OF_OTHERS
     open_ = [iter((value,))]
     while open_:
@@ -84,6 +86,29 @@ def require_json(name: str, value: Any, *, finite: bool = True) -> None:
                 break
         else:
             open_.pop()
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is certainly JSON: few objects, lists and scalars, as most messages are.
+
+    It has fewer values than levels are allowed, so it is neither too deep nor part of itself.
+    """
+    found = [value]
+    for item in found:  # grows meanwhile
+        kind = type(item)
+        if kind in _SCALARS or (kind is int and -_MANY < item < _MANY):
+            continue
+        if kind is dict:
+            if not _KEYS.issuperset(map(type, item)):
+                return False
+            found += item.values()
+        elif kind is list:
+            found += item
+        elif kind is not float or not math.isfinite(item):
+            return False
+        if len(found) > _DEEPEST:
+            return False
+    return True
 
 
 def _inside(name: str, item: Any, *, finite: bool) -> Collection[Any]:

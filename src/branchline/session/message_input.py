@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -78,18 +78,18 @@ _PYTHON_NAMES: dict[str, dict[str, str]] = {
     for record in (*get_args(StoredMessage), Text, Image, Thinking, ToolCall)
 }
 """Names of fields in Python that are spelled differently when they are stored, by role or type of block."""
-_TYPES: dict[str, dict[str, Any]] = {
+_TYPES: dict[str, dict[str, tuple[Any, Collection[type]]]] = {
     str(record.__struct_config__.tag): {
-        "usage": Usage,
+        "usage": (Usage, (Usage,)),
         **{
-            field.encode_name: field.type
+            field.encode_name: (field.type, get_args(field.type) or (field.type,))
             for field in msgspec.structs.fields(record)
             if field.name not in ("content", "usage")  # blocks are looked at one by one
         },
     }
     for record in get_args(StoredMessage)
 }
-"""What the fields of a message hold, by role."""
+"""What the fields of a message hold, by role, and the types of values that need no further look."""
 _USAGE_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(Usage))
 _PROVIDER_ROLES = {"tool": "from_openai", "function": "from_openai"}
 _FOREIGN_ROLES = frozenset({"developer", "pythonExecution", "fileMention"})
@@ -191,9 +191,9 @@ def _why_not(role: str, fields: dict[str, Any], own_blocks: Container[str]) -> s
 def _why_not_values(role: str, fields: dict[str, Any]) -> str | None:
     """Return why a field would be stored but read as nothing, as its value has a wrong type."""
     types = _TYPES.get(role, {})
-    for name, value in fields.items():
-        kind = types.get(name)
-        if kind is None or value is None or type(value) in get_args(kind):
+    for name in types.keys() & fields.keys():
+        value, (kind, plain) = fields[name], types[name]
+        if value is None or type(value) in plain:
             continue
         if kind is Usage and isinstance(value, dict) and value and _USAGE_FIELDS.isdisjoint(value):
             return f"its usage has none of the fields {', '.join(sorted(_USAGE_FIELDS))}"
