@@ -95,7 +95,7 @@ def test_sessions_in_memory_and_in_databases_work(python, request, tmp_path, sto
     lines = python(TALK, where).stdout.splitlines()
 
     assert int(lines[0]) >= 2
-    assert json.loads(lines[1]) == [["", "Title"], 1]
+    assert json.loads(lines[1]) == [["Title", "Title"], 1]
     assert lines[2] == "1"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from branchline import settings
 from branchline.context import UsageTotals, totals
 from branchline.entries import SIDE_TYPES
+from branchline.errors import BranchlineError
 from branchline.formats.integrity import check_log
 from branchline.formats.log_index import LogIndex
 from branchline.session import Session
@@ -132,7 +133,10 @@ def report_without_session(path: str, problem: Exception) -> dict[str, Any]:
 
 def _file_fields(path: str | None) -> dict[str, Any]:
     """The file of a session and its size in bytes; None if they are unknown."""
-    stored = None if path is None else stored_at(path)
+    try:
+        stored = None if path is None else stored_at(path)
+    except BranchlineError:  # part of a file that is no database
+        stored = None
     return {"file": path, "size": None if stored is None else stored.size}
 
 
