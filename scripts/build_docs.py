@@ -63,7 +63,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/guides/scripting.md",
     ),
     "Build": ("docs/guides/sdk-cookbook.md", "docs/guides/agent-loop.md", "docs/guides/*"),
-    "Look up": ("docs/reference/*", "docs/reliability.md", "docs/differences*.md", "docs/parity.md"),
+    "Look up": ("docs/reference/*", "docs/reliability.md", "docs/differences.md", "docs/parity.md"),
     "Coming from": ("docs/coming-from/index.md", "docs/coming-from/*"),
     "Formats": ("docs/formats/index.md", "docs/formats/writing-a-format.md", "docs/formats/*"),
     "Project": ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/skills/*/*"),

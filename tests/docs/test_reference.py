@@ -40,7 +40,7 @@ from support import ROOT
 DOCS = ROOT / "docs"
 CLI_PAGE = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
 PYTHON_PAGE = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
-COMING_FROM = (DOCS / "coming-from" / "index.md").read_text(encoding="utf-8")
+DISCOVERY = (DOCS / "guides" / "discovery.md").read_text(encoding="utf-8")
 WITH_CALLS = [
     *sorted(f"coming-from/{page.name}" for page in DOCS.joinpath("coming-from").glob("*.md")),
     "differences.md",
@@ -294,11 +294,16 @@ def resolves(dotted: str) -> bool:
     return False
 
 
-def test_the_page_for_people_of_other_programs_says_which_files_open():
-    rows = dict(re.findall(r"^\| ([\w-]+) \| (yes|not yet) \|", COMING_FROM, re.MULTILINE))
+def test_the_guide_to_discovery_says_where_each_agent_keeps_its_sessions():
+    table = DISCOVERY.split("## Search locations")[1].split("\n## ")[0]
+    agents = re.findall(r"^\| ([\w -]+) \| (?!folder)", table, re.MULTILINE)
+    known = {format_.name for format_ in formats()}
 
-    opening = {program.lower() for program, opens in rows.items() if opens == "yes"}
+    named = [
+        {agent.lower(), agent.lower().replace(" ", "-"), agent.lower().split()[0]} & known
+        for agent in agents
+        if agent != "branchline"
+    ]
 
-    assert opening == {format_.name for format_ in formats()}, (
-        "bring the table in docs/coming-from/index.md up to date"
-    )
+    assert [len(names) for names in named] == [1] * len(known), "bring the table up to date"
+    assert set().union(*named) == known
