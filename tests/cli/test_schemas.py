@@ -52,7 +52,7 @@ SCHEMAS = {
     ("branch", "talk", "~1"): POSITION | {"before"},
     ("branch", "talk", "--name", "idea"): POSITION | {"before"},
     ("branch", "talk", "--list"): POSITION | {"branches"},
-    ("reset", "talk"): POSITION | {"before"},
+    ("branch", "talk", "root"): POSITION | {"before"},
     ("graft", "talk", "@leaf~1"): POSITION | {"entries", "left_out"},
     ("squash", "talk", "@leaf..@leaf", "--summary", "x"): POSITION | {"entries", "left_out"},
     ("undo", "talk"): POSITION | {"operation"},

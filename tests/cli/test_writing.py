@@ -239,12 +239,18 @@ def test_an_entry_that_is_not_there_or_not_unique_is_told_so(run, data, write_se
     assert path.read_bytes() == before
 
 
-def test_reset_stands_before_the_first_entry(run, data, talk) -> None:
-    result = run("reset", talk)
+def test_the_branch_root_stands_before_the_first_entry(run, data, talk) -> None:
+    result = run("branch", talk, "root")
 
     assert "to the start" in result.stdout
     assert data("inspect", talk)["leaf"] is None
     assert "has no leaf" in run("branch", talk, "@leaf", code=1).stderr
+
+
+def test_an_entry_that_is_called_root_is_meant_by_that_name(run, data, talk) -> None:
+    label = data("label", talk, "~1", "root")
+
+    assert data("branch", talk, "root")["leaf"] == label["entry"]
 
 
 def test_a_label_names_an_entry_and_does_not_move_the_leaf(run, data, talk) -> None:
@@ -365,7 +371,12 @@ def test_a_file_that_may_only_be_read_stays_as_it_is(name, run, world) -> None:
     path.write_bytes((CORPUS / "pi" / "edge" / f"{name}.jsonl").read_bytes())
     before = path.read_bytes()
 
-    for verb in (["append", path, "x"], ["reset", path], ["label", path, "@leaf", "x"], ["name", path, "x"]):
+    for verb in (
+        ["append", path, "x"],
+        ["branch", path, "root"],
+        ["label", path, "@leaf", "x"],
+        ["name", path, "x"],
+    ):
         assert "cannot append to" in run(*verb, code=1).stderr
     assert path.read_bytes() == before
 

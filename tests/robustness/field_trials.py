@@ -363,7 +363,7 @@ _WRITING = [
     ["append", "FILE", "--role", "assistant", "hello", "--force"],
     ["append", "FILE", "hello", "--force"],
     ["branch", "FILE", "~1"],
-    ["reset", "FILE"],
+    ["branch", "FILE", "root"],
     ["graft", "FILE", "~1"],
     ["graft", "FILE", "@leaf", "--from", "OTHER"],
     ["squash", "FILE", "@leaf~1..@leaf", "--summary", "x"],

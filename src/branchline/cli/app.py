@@ -50,7 +50,6 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "new": ("new", "Start a new session."),
         "append": ("new", "Append a message."),
         "branch": ("branch", "Go back to an entry; the next message continues there."),
-        "reset": ("branch", "Move before the first entry."),
         "fork": ("branch", "Copy a path into a new, linked session."),
         "graft": ("operations", "Copy a turn or a range onto another branch or session."),
         "squash": ("operations", "Put a summary in the place of a range, on a new branch."),

@@ -61,7 +61,7 @@ EXIT_CODES: Mapping[str, str] = {
 }
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
-    "branch": "tree, fork, reset",
+    "branch": "tree, fork, new",
     "browse": "ls, tree, show, forest",
     "chat": "resume, tree, fork",
     "check": "repair, inspect",
@@ -85,7 +85,6 @@ _RELATED: Mapping[str, str] = {
     "new": "append, fork",
     "prune": "rm, restore",
     "repair": "check, export",
-    "reset": "branch, new",
     "restore": "rm, prune",
     "resume": "chat, ls, fork",
     "rm": "restore, prune",
