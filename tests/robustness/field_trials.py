@@ -346,7 +346,7 @@ _READING = [
     ["diff", "FILE"],
     ["diff", "FILE", "OTHER"],
     ["diff", "FILE", "OTHER", "--json"],
-    ["diff", "OTHER", "FILE", "--stat"],
+    ["diff", "OTHER", "FILE"],
 ]
 _WRITING = [
     ["repair", "FILE"],
