@@ -343,7 +343,7 @@ def test_a_list_says_when_the_index_cannot_be_used(run: Run, talk: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    "words", [("search",), ("tag", "@last"), ("note", "@last"), ("sql",), ("index", "--exclude")]
+    "words", [("search",), ("tag", "@last"), ("tag", "@last", "--note"), ("sql",), ("index", "--exclude")]
 )
 def test_an_argument_that_is_not_utf_8_gets_a_sentence(run: Run, words: tuple[str, ...]) -> None:
     told = run(*words, "half\udcff", code=2).stderr

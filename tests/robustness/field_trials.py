@@ -370,7 +370,7 @@ _WRITING = [
     ["undo", "FILE"],
     ["redo", "FILE"],
     ["tag", "FILE", "x"],
-    ["note", "FILE", "hello"],
+    ["tag", "FILE", "--note", "hello"],
     ["archive", "FILE"],
     ["sync", "DIR", "OUT/store.db", "--yes"],
     ["label", "FILE", "@leaf", "mark"],

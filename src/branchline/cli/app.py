@@ -58,8 +58,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "log": ("operations", "Show the operations on a session."),
         "label": ("label", "Label an entry."),
         "name": ("label", "Set the title of a session."),
-        "tag": ("tag", "Tag a session of any agent."),
-        "note": ("tag", "Write a note about a session of any agent."),
+        "tag": ("tag", "Tag a session of any agent, or write a note about it."),
     },
     "Maintain": {
         "archive": ("archive", "Keep copies of sessions that their agent will delete."),
