@@ -59,7 +59,7 @@ SCHEMAS = {
     ("redo", "talk"): POSITION | {"operation"},
     ("log", "talk"): {"schema", "session", "operations"},
     ("label", "talk", "@leaf", "x"): POSITION | {"entry", "label"},
-    ("label", "talk", "@leaf", "--clear"): POSITION | {"entry", "label"},
+    ("label", "talk", "@leaf", ""): POSITION | {"entry", "label"},
     ("label", "talk", "@leaf"): POSITION | {"entry", "label"},
     ("name", "talk", "x"): POSITION | {"title"},
     ("name", "talk"): POSITION | {"title"},

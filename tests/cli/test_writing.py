@@ -253,7 +253,7 @@ def test_a_label_names_an_entry_and_does_not_move_the_leaf(run, data, talk) -> N
     assert f"the leaf is still {leaf}" in result.stdout
     assert data("label", talk, "~1")["label"] == "good place"
     assert run("label", talk, "~1").stdout == "good place\n"
-    run("label", talk, "~1", "--clear")
+    run("label", talk, "~1", "")
     assert data("label", talk, "~1")["label"] is None
     assert "has no label" in run("label", talk, "~1").stderr
     assert data("inspect", talk)["leaf"] == leaf
@@ -263,14 +263,8 @@ def test_a_title_is_set_read_and_taken_away(run, data, talk) -> None:
     assert run("name", talk).stdout == "Auth refactor\n"
     assert "is now called Login" in run("name", talk, "Login").stdout
     assert data("name", talk)["title"] == "Login"
-    assert "has no title now" in run("name", talk, "--clear").stdout
+    assert "has no title now" in run("name", talk, " ").stdout
     assert "has no title" in run("name", talk).stderr
-
-
-@pytest.mark.parametrize("verb", [["label", "talk", "@leaf"], ["name", "talk"]])
-def test_a_name_is_either_given_or_taken_away(verb, run, talk) -> None:
-    run(*verb, "x", "--clear", code=2)
-    run(*verb, " ", code=2)
 
 
 def test_fork_copies_the_path_and_links_to_its_parent(run, data, talk) -> None:
