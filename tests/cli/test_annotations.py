@@ -86,7 +86,7 @@ def test_tags_filter_lists_and_searches(run: Run, data: Any, transcript: Path, t
 
 
 def test_tags_filter_searches_without_an_index(run: Run, data: Any, transcript: Path) -> None:
-    run("index", "--off")
+    run("config", "set", "index", "false")
     run("tag", CLAUDE[:8], "airship")
 
     assert [hit["session"] for hit in data("search", "tag:airship", "floats")["hits"]] == [CLAUDE]
@@ -462,7 +462,7 @@ def test_lists_for_scripts_tell_how_to_resume_and_what_was_done(data: Any, trans
 def test_a_list_without_an_index_tells_the_same(run: Run, data: Any, transcript: Path) -> None:
     with_index = data("ls", "--all")["sessions"]
 
-    run("index", "--off")
+    run("config", "set", "index", "false")
 
     assert data("ls", "--all")["sessions"] == with_index
 

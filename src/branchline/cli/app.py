@@ -76,7 +76,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "demo": ("demo", "Create a demo library."),
         "config": ("config", "Show or change the settings."),
         "completion": ("config", "Print a shell completion script."),
-        "index": ("index", "Update the search index, show its status, or turn it off."),
+        "index": ("index", "Update the search index, or show its status."),
         "help": ("help", "Show the help of a command."),
         "man": ("help", "Print the manual page."),
         "version": ("help", "Show the version."),
