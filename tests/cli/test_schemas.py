@@ -167,7 +167,6 @@ SCHEMAS = {
     ("config", "set", "theme", "dark"): CONFIG,
     ("config", "unset", "theme"): CONFIG,
     ("completion", "bash"): {"schema", "shell", "script"},
-    ("man",): {"schema", "page"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("share", "talk", "-o", "talk.html"): {"schema", "session", "path", "size", "redacted"},
     ("sync", ".", "other.db"): {"schema", "written", "sessions"},

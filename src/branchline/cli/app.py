@@ -78,7 +78,6 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, or show its status."),
         "help": ("help", "Show the help of a command."),
-        "man": ("help", "Print the manual page."),
         "version": ("help", "Show the version."),
         "formats": ("formats", "List the agents whose sessions are known; start a format."),
         "plugins": ("plugins", "List installed plugins and their problems."),

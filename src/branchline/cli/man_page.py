@@ -1,9 +1,13 @@
-"""The manual page, generated from the texts of ``--help``."""
+"""The manual page, generated from the texts of ``--help``.
+
+`python -m branchline.cli.man_page` prints it; `make install` and `make docs` write it to a file.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Mapping
 
 import click
@@ -109,3 +113,10 @@ def _line(text: str) -> str:
 
 def _text(text: str) -> str:
     return text.translate(_SPECIAL).replace('"', r"\(dq")
+
+
+if __name__ == "__main__":
+    from branchline.cli.app import cli
+
+    with click.Context(cli, info_name="branchline") as program:
+        sys.stdout.write(man_page(program))

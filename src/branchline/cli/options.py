@@ -78,7 +78,6 @@ _RELATED: Mapping[str, str] = {
     "inspect": "check, tree, stats",
     "label": "tree, name",
     "ls": "forest, show, stats",
-    "man": "help, completion",
     "mcp": "search, show, plugins",
     "models": "chat, config",
     "name": "ls, label",
