@@ -138,7 +138,7 @@ def test_the_status_of_the_index_says_that_a_process_updates_it(data, run: Run, 
     with open(os.path.join(cache_directory(), "index.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert data("index", "--status")["running"] is True
-        run("new", "--plain", "--title", "more")
+        run("new", "--title", "more")
         run("append", "@last", "a message that is not indexed")
         assert run("index", "--background").stdout == ""
         assert "being indexed in the background" in run("index", "--status").stdout

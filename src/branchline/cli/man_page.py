@@ -40,7 +40,7 @@ def _page(program: click.Context) -> Iterator[str]:
     yield ".SH OPTIONS"
     yield from _options(program)
     yield ".PP"
-    yield _line("--json, --plain and --color are options of every command, and so is --help.")
+    yield _line("--json, --plain and --color are also options of the commands whose output they change.")
     for family, names in group.families.items():
         yield f'.SH "{_text(family.upper())} COMMANDS"'
         for name in names:

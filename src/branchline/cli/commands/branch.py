@@ -114,6 +114,7 @@ def _say_moved(out: Output, session: Session, before: str | None) -> None:
 
 @command(
     "fork",
+    plain=False,
     examples="""
     branchline fork @last
     branchline fork 01a1ddf5 3f2a --before      everything before that entry

@@ -80,6 +80,7 @@ def _told(out: Output) -> bool:
 
 @command(
     "path",
+    plain=False,
     below=config_command,
     examples='branchline config path\ncp "$(branchline config path)" settings.toml',
 )
@@ -93,7 +94,10 @@ def path_command(out: Output) -> None:
 
 
 @command(
-    "get", below=config_command, examples="branchline config get theme\nbranchline config get pins --json"
+    "get",
+    plain=False,
+    below=config_command,
+    examples="branchline config get theme\nbranchline config get pins --json",
 )
 @click.argument("key")
 def get_command(out: Output, key: str) -> None:
@@ -220,6 +224,8 @@ def _require(key: str) -> None:
 
 @command(
     "completion",
+    json=False,
+    plain=False,
     examples="""
     eval "$(branchline completion bash)"                                    in ~/.bashrc
     eval "$(branchline completion zsh)"                                     in ~/.zshrc, after compinit
@@ -240,7 +246,4 @@ def completion_command(out: Output, shell: str) -> None:
     # Not the method of the class for bash, which runs bash to check its version: the script may be for
     # another shell.
     script = ShellComplete.source(kind(cli, {}, "branchline", "_BRANCHLINE_COMPLETE"))
-    if out.json:
-        out.result("completion", {"shell": shell, "script": script})
-        return
     out.data(script.encode())

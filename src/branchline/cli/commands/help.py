@@ -14,6 +14,8 @@ __all__ = ["help_command", "version_command"]
 @command(
     "help",
     paged=True,
+    json=False,
+    plain=False,
     examples="""
     branchline help
     branchline help export
@@ -25,9 +27,6 @@ def help_command(context: click.Context, out: Output, name: str | None) -> None:
     """Show the help of a command, or of the program."""
     program = context.find_root()
     text = program.get_help() if name is None else _help_of(program, name)
-    if out.json:
-        out.result("help", {"command": name, "text": text})
-        return
     for line in text.splitlines():
         out.line(line)
 
@@ -41,7 +40,7 @@ def _help_of(program: click.Context, name: str) -> str:
         return found.get_help(inner)
 
 
-@command("version", examples="branchline version")
+@command("version", plain=False, examples="branchline version")
 def version_command(out: Output) -> None:
     """Show the version of branchline."""
     if out.json:

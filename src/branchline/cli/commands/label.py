@@ -15,6 +15,7 @@ __all__ = ["label_command", "name_command"]
 
 @command(
     "label",
+    plain=False,
     examples="""
     branchline label @last 3f2a "before the rewrite"
     branchline label @last @leaf good
@@ -51,6 +52,7 @@ def label_command(out: Output, session: str, entry: str, text: str | None, direc
 
 @command(
     "name",
+    plain=False,
     examples="""
     branchline name @last "Auth refactor"
     branchline name @last ""                    removes the title

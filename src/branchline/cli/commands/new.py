@@ -22,6 +22,7 @@ __all__ = ["append_command", "new_command"]
 
 @command(
     "new",
+    plain=False,
     examples="""
     branchline new
     branchline new --title "Auth refactor" --cwd ~/work/shop
@@ -88,6 +89,7 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
 
 @command(
     "append",
+    plain=False,
     examples="""
     branchline append @last "What about the tests?"
     branchline append 01a1ddf5 --role assistant "They pass." --model anthropic/claude-sonnet-4-5
