@@ -15,8 +15,7 @@ from branchline.cli.man_page import man_page
 
 
 def man_text() -> str:
-    with click.Context(cli, info_name="branchline") as program:
-        return man_page(program)
+    return man_page(cli)
 
 
 def shown(page: str) -> str:

@@ -20,14 +20,14 @@ __all__ = ["man_page"]
 _SPECIAL = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
 
 
-def man_page(program: click.Context) -> str:
-    """Return the manual page in roff."""
-    return "\n".join(_page(program)) + "\n"
-
-
-def _page(program: click.Context) -> Iterator[str]:
-    group = program.command
+def man_page(group: click.Command) -> str:
+    """Return the manual page of the program in roff."""
     assert isinstance(group, ProgramGroup)
+    with click.Context(group, info_name="branchline", **group.context_settings) as program:
+        return "\n".join(_page(program, group)) + "\n"
+
+
+def _page(program: click.Context, group: ProgramGroup) -> Iterator[str]:
     yield f'.TH BRANCHLINE 1 "" "branchline {_text(__version__)}" "User Commands"'
     yield ".nh"
     yield ".SH NAME"
@@ -118,5 +118,4 @@ def _text(text: str) -> str:
 if __name__ == "__main__":
     from branchline.cli.app import cli
 
-    with click.Context(cli, info_name="branchline") as program:
-        sys.stdout.write(man_page(program))
+    sys.stdout.write(man_page(cli))
