@@ -25,7 +25,7 @@ run: $(VENV)/runnable  ## open branchline on the sessions found on this machine
 install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchline, with its manual page
 	@mkdir -p "$(HOME)/.local/bin" "$(HOME)/.local/share/man/man1"
 	@ln -sf "$(abspath $(BIN))/branchline" "$(HOME)/.local/bin/branchline"
-	@$(BIN)/branchline man > "$(HOME)/.local/share/man/man1/branchline.1"
+	@$(BIN)/python -m branchline.cli.man_page > "$(HOME)/.local/share/man/man1/branchline.1"
 	@echo "installed $(HOME)/.local/bin/branchline and its manual page"
 	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "add $(HOME)/.local/bin to your PATH to use it";; esac
 

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -267,8 +266,7 @@ def build(target: Path, root: Path = ROOT) -> list[Page]:
     shutil.copyfile(_SITE / "site.js", target / "site.js")
     index = [part for page in pages for part in _parts(page)]
     _write(target / "search.js", f"window.branchlineDocs = {json.dumps(index, ensure_ascii=False)};\n")
-    with click.Context(cli, info_name="branchline") as program:
-        _write(target / "branchline.1", man_page(program))
+    _write(target / "branchline.1", man_page(cli))
     return pages
 
 

@@ -68,11 +68,10 @@ def test_each_document_of_a_session_names_it(run: Run, data: Any, tmp_path: Path
     messages.write_text(json.dumps({"version": 1, "sessionId": name, "messages": [said]}))
 
     run("tag", str(messages), "airship")
-    run("note", str(messages), "It floats.")
+    run("tag", str(messages), "--note", "It floats.")
     archived = run("archive", str(messages))
 
-    assert run("tag", str(manifest)).stdout.split() == ["airship"]
-    assert run("note", str(manifest)).stdout.strip() == "It floats."
+    assert run("tag", str(manifest)).stdout == "airship\nIt floats.\n"
     assert archived.stdout.strip().endswith(manifest.name)
     assert [row["tags"] for row in data("ls", "--all")["sessions"]] == [["airship"]]
 
@@ -87,7 +86,7 @@ def test_tags_filter_lists_and_searches(run: Run, data: Any, transcript: Path, t
 
 
 def test_tags_filter_searches_without_an_index(run: Run, data: Any, transcript: Path) -> None:
-    run("index", "--off")
+    run("config", "set", "index", "false")
     run("tag", CLAUDE[:8], "airship")
 
     assert [hit["session"] for hit in data("search", "tag:airship", "floats")["hits"]] == [CLAUDE]
@@ -98,28 +97,30 @@ def test_tags_are_removed_and_counted(run: Run, data: Any, talk: str, transcript
     run("tag", talk, "one", "two")
     run("tag", CLAUDE[:8], "two")
 
-    run("tag", talk, "--remove", "one", "never")
+    run("tag", talk, "", "two")
 
     assert run("tag", talk).stdout == "two\n"
     assert data("tag", "--list")["counts"] == {"two": 2}
+    assert "has neither tags nor a note" in run("tag", talk, "").stderr
 
 
 @pytest.mark.parametrize(
     "name",
-    ["two words", "a:b", "a,b", "", "x" * 65, "bell\x07", "tag!!", "../x", "a/../b", "zero\u200bwidth"],
+    ["two words", "a:b", "a,b", " ", "x" * 65, "bell\x07", "tag!!", "../x", "a/../b", "zero\u200bwidth"],
 )
 def test_what_cannot_be_a_tag_is_a_usage_error(run: Run, talk: str, name: str) -> None:
     assert "cannot be a tag" in run("tag", talk, name, code=2).stderr
 
 
 def test_a_note_is_written_shown_and_cleared(run: Run, data: Any, transcript: Path) -> None:
-    run("note", CLAUDE[:8], "the one that\nfloats \x1b[31m")
+    run("tag", CLAUDE[:8], "--note", "the one that\nfloats \x1b[31m")
 
-    assert run("note", CLAUDE[:8]).stdout.startswith("the one that\nfloats ")
-    assert "\x1b" not in run("note", CLAUDE[:8]).stdout
+    assert run("tag", CLAUDE[:8]).stdout.startswith("the one that\nfloats ")
+    assert "\x1b" not in run("tag", CLAUDE[:8]).stdout
+    assert data("tag", CLAUDE[:8])["note"].startswith("the one")
     assert data("ls", "--all")["sessions"][0]["note"].startswith("the one")
-    run("note", CLAUDE[:8], "--clear")
-    assert "has no note" in run("note", CLAUDE[:8]).stderr
+    assert "has neither tags nor a note" in run("tag", CLAUDE[:8], "--note", "").stderr
+    assert data("ls", "--all")["sessions"][0]["note"] is None
 
 
 def test_annotations_that_cannot_be_read_are_reported_and_never_overwritten(
@@ -461,7 +462,7 @@ def test_lists_for_scripts_tell_how_to_resume_and_what_was_done(data: Any, trans
 def test_a_list_without_an_index_tells_the_same(run: Run, data: Any, transcript: Path) -> None:
     with_index = data("ls", "--all")["sessions"]
 
-    run("index", "--off")
+    run("config", "set", "index", "false")
 
     assert data("ls", "--all")["sessions"] == with_index
 

@@ -28,7 +28,6 @@ COMMANDS = [
     "new",
     "prune",
     "repair",
-    "reset",
     "restore",
     "rm",
     "show",
@@ -162,7 +161,14 @@ def test_a_file_that_is_no_session_is_a_bad_file(name, run, world) -> None:
     path = world / "bad.jsonl"
     path.write_bytes(UNREADABLE[name])
 
-    for command, *options in [*READ, ["append", "words"], ["reset"], ["fork"], ["repair"], ["import"]]:
+    for command, *options in [
+        *READ,
+        ["append", "words"],
+        ["branch", "root"],
+        ["fork"],
+        ["repair"],
+        ["import"],
+    ]:
         result = run(command, path, *options, code=1)
         assert result.stderr.startswith("branchline: ")
         assert result.stderr.count("\n") == 1

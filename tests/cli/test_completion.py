@@ -82,6 +82,8 @@ def test_entries_complete_by_their_labels(complete, run, talk, monkeypatch):
     run("label", talk, "@leaf", "Ada's plan")
 
     assert complete("branch", talk, "le") == {"left": "by its label"}
+    assert complete("branch", talk, "ro") == {"root": "before the first entry"}
+    assert complete("show", talk, "--at", "ro") == {}
     assert "Ada's plan" in complete("branch", talk, "ada")
     monkeypatch.setenv("_BRANCHLINE_COMPLETE", "bash_complete")
     assert "Ada\\'s\\ plan" in complete("branch", talk, "ada")

@@ -37,13 +37,6 @@ def test_two_sessions(run, data, talk):
     assert view["pairs"][0]["right"]["prompt"] == "Only here"
 
 
-def test_only_the_sums(run, talk):
-    lines = run("diff", talk, "--stat").stdout.splitlines()
-
-    assert not any(line.startswith("Turn") for line in lines)
-    assert ["turns", "1", "1"] in [line.split() for line in lines]
-
-
 def test_two_columns_where_asked_for(run, talk):
     assert "And the tests?" in run("diff", talk, "-y").stdout.split(" │ ")[1].splitlines()[-1]
 

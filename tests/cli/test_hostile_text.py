@@ -151,7 +151,7 @@ COMMANDS = [
     ["branch", "a"],
     ["branch", "nope"],
     ["branch", ""],
-    ["reset"],
+    ["branch", "root"],
     ["label", "a", EVIL.replace("\x00", "").replace("\ud83d", "")],
     ["name", EVIL.replace("\x00", "").replace("\ud83d", "")],
     ["fork"],

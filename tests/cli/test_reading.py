@@ -339,7 +339,7 @@ def test_the_context_has_the_shape_of_a_request(provider, key, run, data, worked
 
 
 def test_before_the_first_entry_a_model_sees_nothing(data, run, talk) -> None:
-    run("reset", talk)
+    run("branch", talk, "root")
 
     seen = data("context", talk)
 

@@ -138,7 +138,7 @@ def test_the_status_of_the_index_says_that_a_process_updates_it(data, run: Run, 
     with open(os.path.join(cache_directory(), "index.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert data("index", "--status")["running"] is True
-        run("new", "--plain", "--title", "more")
+        run("new", "--title", "more")
         run("append", "@last", "a message that is not indexed")
         assert run("index", "--background").stdout == ""
         assert "being indexed in the background" in run("index", "--status").stdout
@@ -271,40 +271,57 @@ def test_an_index_that_is_off_or_cannot_be_written_is_not_updated(
     run("index")
     monkeypatch.setattr(text_index, "delete_database", lambda _directory: None)
     kept = run("index", "--rebuild", code=1).stderr
-    run("index", "--off")
+    run("config", "set", "index", "false")
 
     off = run("index", code=1).stderr
 
     assert "cannot update the index: cannot delete" in kept
-    assert "the index is off; `branchline index --on` turns it on" in off
+    assert "the index is off; `branchline config set index true` turns it on" in off
 
 
 def test_the_index_can_be_turned_off_and_on(run: Run, data, talk: str) -> None:
     path = data("index")["path"]
 
-    off = data("index", "--off")
+    told = run("config", "set", "index", "false")
 
-    assert not off["enabled"]
+    assert "the index is deleted" in told.stderr
     assert not os.path.exists(path)
+    assert not data("index", "--status")["enabled"]
     assert len(data("search", "start")["hits"]) == 1
     assert not os.path.exists(path)
-    assert data("index", "--on")["indexed"] == 1
+    run("config", "unset", "index")
+    assert data("index")["indexed"] == 1
+
+
+def test_an_index_that_is_turned_off_in_an_editor_is_deleted(
+    run: Run, data, talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = data("index")["path"]
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho "index = false" > "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+
+    run("config", "edit")
+
+    assert not os.path.exists(path)
 
 
 def test_excluded_files_leave_the_index_and_stay_findable(run: Run, data, talk: str) -> None:
     run("index")
 
-    excluded = data("index", "--exclude", "*talk.jsonl")
+    told = run("config", "set", "index_exclude", "*/my talk/*", "*talk.jsonl")
 
+    assert "1 session dropped from the index" in told.stderr
+    excluded = data("index", "--status")
     assert excluded["sessions"] == 0
-    assert excluded["exclude"] == ["*talk.jsonl"]
+    assert excluded["exclude"] == ["*/my talk/*", "*talk.jsonl"]
     assert len(data("search", "start")["hits"]) == 1
     assert data("index")["sessions"] == 0
 
 
 def test_only_one_thing_is_done_to_the_index_at_a_time(run: Run) -> None:
-    assert "choose one of" in run("index", "--off", "--rebuild", code=2).stderr
-    assert "Give a pattern" in run("index", "--exclude", " ", code=2).stderr
+    assert "choose one of" in run("index", "--status", "--rebuild", code=2).stderr
 
 
 def test_a_large_library_is_indexed_behind_the_first_search(
@@ -339,12 +356,11 @@ def test_a_list_says_when_the_index_cannot_be_used(run: Run, talk: str, tmp_path
 
     assert talk in done.stdout
     assert "the index cannot be used, so every session was read" in done.stderr
-    assert "the index" not in run("index", "--off").stderr + run("ls").stderr
+    run("config", "set", "index", "false")
+    assert "the index" not in run("ls").stderr
 
 
-@pytest.mark.parametrize(
-    "words", [("search",), ("tag", "@last"), ("note", "@last"), ("sql",), ("index", "--exclude")]
-)
+@pytest.mark.parametrize("words", [("search",), ("tag", "@last"), ("tag", "@last", "--note"), ("sql",)])
 def test_an_argument_that_is_not_utf_8_gets_a_sentence(run: Run, words: tuple[str, ...]) -> None:
     told = run(*words, "half\udcff", code=2).stderr
 

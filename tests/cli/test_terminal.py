@@ -134,14 +134,11 @@ def test_plain_output_says_in_words_what_is_drawn_and_is_the_same_in_a_pipe(term
 
 def test_two_branches_and_what_a_model_sees_are_plain_words_too(run, talk) -> None:
     diff = run("diff", talk, "--plain").stdout
-    sums = run("diff", talk, "--plain", "--stat").stdout
 
     assert diff.isascii()
     assert diff.startswith("first: talk Auth refactor at ")
     assert "\n  user\n    first: And the tests?\n    second: Then what?\n" in diff
     assert "\nfirst, " in diff
-    assert sums.splitlines()[-5:] == diff.splitlines()[-5:]
-    assert "turn 1" not in sums
     assert not any(line.lstrip().startswith(("- ", "+ ", "---", "+++")) for line in diff.splitlines())
 
 

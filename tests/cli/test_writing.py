@@ -89,7 +89,7 @@ def test_append_reads_standard_input_without_its_last_newline(run, data) -> None
     assert made["entry"] == made["leaf"]
 
 
-def test_append_takes_every_field_of_a_message_object(run, data, world) -> None:
+def test_append_takes_every_field_of_a_message_object(run, data) -> None:
     run("new", "--id", "talk")
     message = {
         "role": "toolResult",
@@ -99,15 +99,13 @@ def test_append_takes_every_field_of_a_message_object(run, data, world) -> None:
         "isError": False,
         "odd": [1],
     }
-    (world / "message.json").write_text(json.dumps(message), encoding="utf-8")
 
     inline = data("append", "talk", "--message-json", json.dumps(message))
-    from_file = data("append", "talk", "--json-message", "message.json")
-    from_stdin = data("append", "talk", "--json-message", "-", stdin=json.dumps(message))
+    from_stdin = data("append", "talk", "--message-json", "-", stdin=json.dumps(message))
 
     stored = [json.loads(line)["message"] for line in Path(inline["file"]).read_bytes().splitlines()[1:]]
     assert [{**message, "timestamp": each["timestamp"]} for each in stored] == stored
-    assert len({inline["entry"], from_file["entry"], from_stdin["entry"]}) == 3
+    assert inline["entry"] != from_stdin["entry"]
 
 
 def test_an_answer_goes_on_with_the_model_that_answered_before(run, data) -> None:
@@ -132,8 +130,8 @@ def test_a_system_prompt_can_be_said(run, data) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "give exactly one of"),
-        (["text", "--message-json", "{}"], "give exactly one of"),
+        ([], "give either TEXT or --message-json"),
+        (["text", "--message-json", "{}"], "give either TEXT or --message-json"),
         (["  "], "the text is empty"),
         (["--message-json", "{"], "is not JSON"),
         (["--message-json", "[]"], "is not a message"),
@@ -151,17 +149,13 @@ def test_a_system_prompt_can_be_said(run, data) -> None:
             "called 'stopReason'",
         ),
         (["--message-json", '[{"role":"user","content":"x"},{"role":"foo"}]'], "the role 'foo' is not known"),
-        (["--json-message", "foo.json"], "the role 'foo' is not known"),
         (["text", "--role", "robot"], "robot"),
         (["text", "--model", "a/b"], "--model requires"),
         (["text", "--role", "assistant", "--model", "gpt"], "PROVIDER/MODEL"),
         (["text", "--nonsense"], "--nonsense"),
     ],
 )
-def test_a_wrong_append_is_refused_in_one_sentence_and_writes_nothing(
-    arguments, words, run, data, world
-) -> None:
-    (world / "foo.json").write_text('{"role":"foo"}')
+def test_a_wrong_append_is_refused_in_one_sentence_and_writes_nothing(arguments, words, run, data) -> None:
     path = Path(data("new", "--id", "talk")["file"])
     before = path.read_bytes()
 
@@ -174,12 +168,10 @@ def test_a_wrong_append_is_refused_in_one_sentence_and_writes_nothing(
     assert path.read_bytes() == before
 
 
-def test_a_message_file_that_is_bad_is_a_bad_file(run, world) -> None:
+def test_standard_input_that_is_no_message_is_a_failure(run) -> None:
     run("new", "--id", "talk")
-    (world / "bad.json").write_bytes(b"{")
 
-    assert "is not JSON" in run("append", "talk", "--json-message", "bad.json", code=1).stderr
-    assert "no such file" in run("append", "talk", "--json-message", "none.json", code=1).stderr
+    assert "is not JSON" in run("append", "talk", "--message-json", "-", stdin="{", code=1).stderr
     assert "not UTF-8" in run("append", "talk", "-", stdin=b"\xff\xfe", code=1).stderr
 
 
@@ -239,12 +231,18 @@ def test_an_entry_that_is_not_there_or_not_unique_is_told_so(run, data, write_se
     assert path.read_bytes() == before
 
 
-def test_reset_stands_before_the_first_entry(run, data, talk) -> None:
-    result = run("reset", talk)
+def test_the_branch_root_stands_before_the_first_entry(run, data, talk) -> None:
+    result = run("branch", talk, "root")
 
     assert "to the start" in result.stdout
     assert data("inspect", talk)["leaf"] is None
     assert "has no leaf" in run("branch", talk, "@leaf", code=1).stderr
+
+
+def test_an_entry_that_is_called_root_is_meant_by_that_name(run, data, talk) -> None:
+    label = data("label", talk, "~1", "root")
+
+    assert data("branch", talk, "root")["leaf"] == label["entry"]
 
 
 def test_a_label_names_an_entry_and_does_not_move_the_leaf(run, data, talk) -> None:
@@ -255,7 +253,7 @@ def test_a_label_names_an_entry_and_does_not_move_the_leaf(run, data, talk) -> N
     assert f"the leaf is still {leaf}" in result.stdout
     assert data("label", talk, "~1")["label"] == "good place"
     assert run("label", talk, "~1").stdout == "good place\n"
-    run("label", talk, "~1", "--clear")
+    run("label", talk, "~1", "")
     assert data("label", talk, "~1")["label"] is None
     assert "has no label" in run("label", talk, "~1").stderr
     assert data("inspect", talk)["leaf"] == leaf
@@ -265,14 +263,8 @@ def test_a_title_is_set_read_and_taken_away(run, data, talk) -> None:
     assert run("name", talk).stdout == "Auth refactor\n"
     assert "is now called Login" in run("name", talk, "Login").stdout
     assert data("name", talk)["title"] == "Login"
-    assert "has no title now" in run("name", talk, "--clear").stdout
+    assert "has no title now" in run("name", talk, " ").stdout
     assert "has no title" in run("name", talk).stderr
-
-
-@pytest.mark.parametrize("verb", [["label", "talk", "@leaf"], ["name", "talk"]])
-def test_a_name_is_either_given_or_taken_away(verb, run, talk) -> None:
-    run(*verb, "x", "--clear", code=2)
-    run(*verb, " ", code=2)
 
 
 def test_fork_copies_the_path_and_links_to_its_parent(run, data, talk) -> None:
@@ -365,7 +357,12 @@ def test_a_file_that_may_only_be_read_stays_as_it_is(name, run, world) -> None:
     path.write_bytes((CORPUS / "pi" / "edge" / f"{name}.jsonl").read_bytes())
     before = path.read_bytes()
 
-    for verb in (["append", path, "x"], ["reset", path], ["label", path, "@leaf", "x"], ["name", path, "x"]):
+    for verb in (
+        ["append", path, "x"],
+        ["branch", path, "root"],
+        ["label", path, "@leaf", "x"],
+        ["name", path, "x"],
+    ):
         assert "cannot append to" in run(*verb, code=1).stderr
     assert path.read_bytes() == before
 

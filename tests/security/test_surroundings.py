@@ -34,7 +34,6 @@ MORE_PROGRAMS = (
     "git",
     "less",
     "more",
-    "man",
     "vi",
     "editor",
     "stty",

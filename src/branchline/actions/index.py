@@ -1,33 +1,21 @@
-"""Turn the search index on or off, exclude files from it, and update it in the background."""
+"""Apply the settings of the search index, and update it in the background."""
 
 from __future__ import annotations
 
 import subprocess
 
 from branchline import settings
-from branchline.actions.settings_file import change_settings
 from branchline.catalog import Catalog, CatalogUnavailable
-from branchline.errors import InvalidArgument
 from branchline.programs import own_command, safe_environment
-from branchline.settings.toml_edit import set_value
 
-__all__ = ["exclude_from_index", "index_behind", "switch_index"]
+__all__ = ["apply_index_settings", "index_behind"]
 
 
-def switch_index(*, on: bool) -> None:
-    """Turn the index on or off permanently; turning it off deletes it."""
-    change_settings(lambda text: set_value(text, "index", on))
-    if not on:
+def apply_index_settings() -> int:
+    """Delete the index if it is off now, else drop the files that are excluded; return how many."""
+    if not settings.load().settings.index:
         Catalog.delete()
-
-
-def exclude_from_index(pattern: str) -> int:
-    """Exclude files that match a pattern from the index, and return how many were dropped."""
-    if not pattern.strip():
-        raise InvalidArgument("which files? Give a pattern such as /home/me/secret/*")
-    known = settings.load().settings.index_exclude
-    if pattern not in known:
-        change_settings(lambda text: set_value(text, "index_exclude", [*known, pattern]))
+        return 0
     try:
         with Catalog.open(create=False) as catalog:
             return catalog.forget_gone()

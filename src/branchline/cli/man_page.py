@@ -1,9 +1,13 @@
-"""The manual page, generated from the texts of ``--help``."""
+"""The manual page, generated from the texts of ``--help``.
+
+`python -m branchline.cli.man_page` prints it; `make install` and `make docs` write it to a file.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Mapping
 
 import click
@@ -16,14 +20,14 @@ __all__ = ["man_page"]
 _SPECIAL = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
 
 
-def man_page(program: click.Context) -> str:
-    """Return the manual page in roff."""
-    return "\n".join(_page(program)) + "\n"
-
-
-def _page(program: click.Context) -> Iterator[str]:
-    group = program.command
+def man_page(group: click.Command) -> str:
+    """Return the manual page of the program in roff."""
     assert isinstance(group, ProgramGroup)
+    with click.Context(group, info_name="branchline", **group.context_settings) as program:
+        return "\n".join(_page(program, group)) + "\n"
+
+
+def _page(program: click.Context, group: ProgramGroup) -> Iterator[str]:
     yield f'.TH BRANCHLINE 1 "" "branchline {_text(__version__)}" "User Commands"'
     yield ".nh"
     yield ".SH NAME"
@@ -36,7 +40,7 @@ def _page(program: click.Context) -> Iterator[str]:
     yield ".SH OPTIONS"
     yield from _options(program)
     yield ".PP"
-    yield _line("--json, --plain and --color are options of every command, and so is --help.")
+    yield _line("--json, --plain and --color are also options of the commands whose output they change.")
     for family, names in group.families.items():
         yield f'.SH "{_text(family.upper())} COMMANDS"'
         for name in names:
@@ -109,3 +113,9 @@ def _line(text: str) -> str:
 
 def _text(text: str) -> str:
     return text.translate(_SPECIAL).replace('"', r"\(dq")
+
+
+if __name__ == "__main__":
+    from branchline.cli.app import cli
+
+    sys.stdout.write(man_page(cli))

@@ -61,7 +61,7 @@ EXIT_CODES: Mapping[str, str] = {
 }
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
-    "branch": "tree, fork, reset",
+    "branch": "tree, fork, new",
     "browse": "ls, tree, show, forest",
     "chat": "resume, tree, fork",
     "check": "repair, inspect",
@@ -78,14 +78,12 @@ _RELATED: Mapping[str, str] = {
     "inspect": "check, tree, stats",
     "label": "tree, name",
     "ls": "forest, show, stats",
-    "man": "help, completion",
     "mcp": "search, show, plugins",
     "models": "chat, config",
     "name": "ls, label",
     "new": "append, fork",
     "prune": "rm, restore",
     "repair": "check, export",
-    "reset": "branch, new",
     "restore": "rm, prune",
     "resume": "chat, ls, fork",
     "rm": "restore, prune",
@@ -142,11 +140,18 @@ class _Group(HelpPage, click.Group):
 
 
 def command(
-    name: str, *, examples: str, paged: bool = False, below: click.Group | None = None
+    name: str,
+    *,
+    examples: str,
+    paged: bool = False,
+    json: bool = True,
+    plain: bool = True,
+    below: click.Group | None = None,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Turn a function with an Output and its own parameters into a click command, or a subcommand.
 
-    The output of a ``paged`` command goes through a pager on a terminal.
+    The output of a ``paged`` command goes through a pager on a terminal. A command that prints the same text
+    with ``--json`` or ``--plain`` does not have the option.
     """
 
     def decorate(function: Callable[..., None]) -> click.Command:
@@ -154,7 +159,7 @@ def command(
         made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(run)
         if below is not None:
             below.add_command(made)
-        return _finished(made)
+        return _finished(made, json=json, plain=plain)
 
     return decorate
 
@@ -182,7 +187,7 @@ def group(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.
 
 def _run(function: Callable[..., None], *, paged: bool = False) -> Callable[..., None]:
     @functools.wraps(function)
-    def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
+    def run(*, json: bool = False, plain: bool = False, color: str | None, **own: Any) -> None:
         from branchline.cli.output import Output
         from branchline.cli.streams import PagerClosed
 
@@ -201,11 +206,11 @@ def _run(function: Callable[..., None], *, paged: bool = False) -> Callable[...,
     return run
 
 
-def _finished(made: click.Command) -> click.Command:
+def _finished(made: click.Command, *, json: bool = True, plain: bool = True) -> click.Command:
     for parameter in made.params:
         if parameter.type is click.STRING and parameter.name in _COMPLETED:
             parameter.type = _Completed(_COMPLETED[parameter.name])
-    add_output_options(made)
+    add_output_options(made, json=json, plain=plain)
     return made
 
 
@@ -248,18 +253,19 @@ class _Completed(StringParamType):
         return offers(self.kind, ctx, incomplete)
 
 
-def add_output_options(target: click.Command) -> None:
-    target.params += [
-        click.Option(["--json"], is_flag=True, help="Print the result as JSON."),
-        click.Option(
-            ["--plain"], is_flag=True, help="Print plain text: no symbols, no colours, no truncated lines."
-        ),
+def add_output_options(target: click.Command, *, json: bool = True, plain: bool = True) -> None:
+    if json:
+        target.params.append(click.Option(["--json"], is_flag=True, help="Print the result as JSON."))
+    if plain:
+        about = "Print plain text: no symbols, no colours, no truncated lines."
+        target.params.append(click.Option(["--plain"], is_flag=True, help=about))
+    target.params.append(
         click.Option(
             ["--color"],
             type=click.Choice(["auto", "always", "never"]),
             help="Use colours (default: auto, on a terminal unless NO_COLOR is set).",
-        ),
-    ]
+        )
+    )
 
 
 def session_argument(*, many: bool = False, picked: bool = False) -> Callable[[Any], Any]:

@@ -140,6 +140,8 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
 
     if "@leaf".startswith(typed):
         yield CompletionItem("@leaf", help="the parent of the next message")
+    if context.command.name == "branch" and typed and "root".startswith(typed):
+        yield CompletionItem("root", help="before the first entry")
     with resolve_session(str(name), context.params.get("directory")) as session:
         texts = RowTexts(session.transcript)
         index, labels = session.index, session.labels

@@ -93,16 +93,12 @@ class Annotations:
                 counts[tag] = counts.get(tag, 0) + 1
         return dict(sorted(counts.items()))
 
-    def tag(self, row: SessionRow, tags: Iterable[str]) -> Annotation:
-        """Add tags to a session. Raises ValueError for an invalid tag."""
+    def tag(self, row: SessionRow, tags: Iterable[str], *, replace: bool = False) -> Annotation:
+        """Add tags to those of a session, or replace them. Raises ValueError for an invalid tag."""
         wanted = [check_tag(tag) for tag in tags]
-        return self._change(row, lambda one: _with(one, tags=tuple(dict.fromkeys((*one.tags, *wanted)))))
-
-    def untag(self, row: SessionRow, tags: Iterable[str]) -> Annotation:
-        """Remove tags from a session; those that it does not have are ignored."""
-        unwanted = {tag.strip().lower() for tag in tags}
         return self._change(
-            row, lambda one: _with(one, tags=tuple(tag for tag in one.tags if tag not in unwanted))
+            row,
+            lambda one: _with(one, tags=tuple(dict.fromkeys(wanted if replace else (*one.tags, *wanted)))),
         )
 
     def set_note(self, row: SessionRow, note: str) -> Annotation:

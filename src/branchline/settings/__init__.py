@@ -11,6 +11,7 @@ from branchline.settings.schema import (
     describe_setting,
     names,
     parse_value,
+    parse_values,
     template,
     toml_text,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "load",
     "names",
     "parse_value",
+    "parse_values",
     "price_list",
     "settings_path",
     "template",

@@ -7,7 +7,7 @@ documentation are generated from it or checked against it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,7 @@ __all__ = [
     "describe_setting",
     "names",
     "parse_value",
+    "parse_values",
     "template",
     "toml_text",
 ]
@@ -287,6 +288,13 @@ def parse_value(name: str, text: str) -> Any:
     if kind == tuple[str, ...]:
         return validate(name, [part for part in text.replace(",", " ").split() if part])
     return validate(name, text)
+
+
+def parse_values(name: str, texts: Sequence[str]) -> Any:
+    """Like :func:`parse_value`, for the words of a command: an item of a list may have blanks."""
+    if _fields()[name].type.__origin__ != tuple[str, ...]:
+        return parse_value(name, " ".join(texts))
+    return validate(name, [part for text in texts for part in map(str.strip, text.split(",")) if part])
 
 
 def toml_text(value: Any) -> str:

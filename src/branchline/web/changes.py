@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from branchline.library.annotations import Annotations, check_tag
+from branchline.library.annotations import Annotations
 from branchline.web.viewed import ViewedSession
 
 __all__ = ["CHANGES", "Change"]
@@ -68,10 +68,8 @@ def _fork(viewed: ViewedSession, given: _Entry) -> dict[str, Any]:
 
 def _tags(viewed: ViewedSession, given: _Text) -> dict[str, Any]:
     """Set the tags, which are stored outside the session, so that sessions of any agent can have them."""
-    wanted = tuple(map(check_tag, given.text.replace(",", " ").split()))
-    known = Annotations()
-    known.untag(viewed.row, set(known.of(viewed.row).tags) - set(wanted))
-    return {"tags": known.tag(viewed.row, wanted).tags}
+    wanted = given.text.replace(",", " ").split()
+    return {"tags": Annotations().tag(viewed.row, wanted, replace=True).tags}
 
 
 class Change(NamedTuple):

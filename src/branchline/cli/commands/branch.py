@@ -1,4 +1,4 @@
-"""``branch``, ``reset`` and ``fork``: move the leaf, or copy a path into a new session."""
+"""``branch`` and ``fork``: move the leaf, or copy a path into a new session."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from branchline.cli.options import command, cwd_option, directory_option, sessio
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import described, open_for_writing, position_fields
+from branchline.errors import EntryNotFound
 from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from branchline.session import ForkAt, Session
 
-__all__ = ["branch_command", "fork_command", "reset_command"]
+__all__ = ["branch_command", "fork_command"]
+
+_ROOT = "root"
+"""Stands for the place before the first entry, unless the session has an entry of that name."""
 
 
 @command(
@@ -28,6 +32,7 @@ __all__ = ["branch_command", "fork_command", "reset_command"]
     examples="""
     branchline branch @last 3f2a
     branchline branch @last @leaf~2      two entries up; the entries below stay in the tree
+    branchline branch @last root         before the first entry
     branchline branch @last 3f2a --name "other parser"
     branchline branch @last --list
     """,
@@ -47,6 +52,8 @@ def branch_command(
 ) -> None:
     """Move the leaf to ENTRY. Nothing is lost: the next message starts a branch there.
 
+    `root` is the place before the first entry; the next message starts a second root.
+
     With --name, the branch gets a name. NAME can then be used as an ENTRY; it means the end of the branch.
     """
     if listed:
@@ -61,11 +68,21 @@ def branch_command(
 
             with usage_errors():
                 name_branch(live, name, None if entry is None else resolve_entry(live, entry))
-            _say_moved(out, "branch", live, before)
-            return
-        assert entry is not None
-        live.branch(resolve_entry(live, entry))
-        _say_moved(out, "branch", live, before)
+        else:
+            assert entry is not None
+            _move(live, entry)
+        _say_moved(out, live, before)
+
+
+def _move(session: Session, name: str) -> None:
+    try:
+        entry = resolve_entry(session, name)
+    except EntryNotFound:
+        if name != _ROOT:
+            raise
+        session.reset()
+    else:
+        session.branch(entry)
 
 
 def _list_branches(out: Output, session: str, directory: str | None) -> None:
@@ -86,20 +103,9 @@ def _list_branches(out: Output, session: str, directory: str | None) -> None:
             )
 
 
-@command("reset", examples="branchline reset @last && branchline append @last 'A fresh start'")
-@session_argument()
-@directory_option
-def reset_command(out: Output, session: str, directory: str | None) -> None:
-    """Move before the first entry. The next message starts a new root in the same session."""
-    with open_for_writing(session, directory) as live:
-        before = live.leaf
-        live.reset()
-        _say_moved(out, "reset", live, before)
-
-
-def _say_moved(out: Output, command_name: str, session: Session, before: str | None) -> None:
+def _say_moved(out: Output, session: Session, before: str | None) -> None:
     if out.json:
-        out.result(command_name, {**position_fields(session), "before": before})
+        out.result("branch", {**position_fields(session), "before": before})
     elif session.leaf == before:
         out.line(f"{session.id} is already there: the leaf is {described(session, before)}")
     else:
@@ -108,6 +114,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
 
 @command(
     "fork",
+    plain=False,
     examples="""
     branchline fork @last
     branchline fork 01a1ddf5 3f2a --before      everything before that entry

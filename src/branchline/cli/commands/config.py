@@ -9,8 +9,11 @@ import click
 from branchline.cli.failures import usage_errors
 from branchline.cli.options import command, group
 from branchline.cli.output import Output, paint, remark
+from branchline.views.humanize import count
 
 __all__ = ["completion_command", "config_command"]
+
+_OF_THE_INDEX = ("index", "index_exclude")
 
 
 @group(
@@ -77,6 +80,7 @@ def _told(out: Output) -> bool:
 
 @command(
     "path",
+    plain=False,
     below=config_command,
     examples='branchline config path\ncp "$(branchline config path)" settings.toml',
 )
@@ -90,7 +94,10 @@ def path_command(out: Output) -> None:
 
 
 @command(
-    "get", below=config_command, examples="branchline config get theme\nbranchline config get pins --json"
+    "get",
+    plain=False,
+    below=config_command,
+    examples="branchline config get theme\nbranchline config get pins --json",
 )
 @click.argument("key")
 def get_command(out: Output, key: str) -> None:
@@ -111,20 +118,27 @@ def get_command(out: Output, key: str) -> None:
     branchline config set theme light
     branchline config set keep_recent_tokens 30000
     branchline config set pins 01a1ddf5 01b2c3d4
+    branchline config set index false                            deletes the index, too
+    branchline config set index_exclude '/home/me/secret/*' '*/drafts/*'
     """,
 )
 @click.argument("key")
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
-    """Change a setting in the file. Comments and unknown content are preserved."""
+    """Change a setting in the file. Comments and unknown content are preserved.
+
+    Of a list, every VALUE is an item; commas separate items, too.
+    """
     from branchline.actions.settings_file import change_settings
-    from branchline.settings import load, parse_value, toml_text
+    from branchline.settings import load, parse_values, toml_text
     from branchline.settings.toml_edit import set_value
 
     _require(key)
     with usage_errors():
-        value = parse_value(key, " ".join(values))
+        value = parse_values(key, values)
     change_settings(lambda text: set_value(text, key, value))
+    if key in _OF_THE_INDEX:
+        _apply_to_index()
     if _told(out):
         return
     out.line(paint("id", key), " = ", toml_text(value))
@@ -144,6 +158,8 @@ def unset_command(out: Output, key: str) -> None:
         change_settings(lambda text: remove_value(text, key))
     else:
         _require(key)
+    if key in _OF_THE_INDEX:
+        _apply_to_index()
     if _told(out):
         return
     out.line(paint("id", key), " = ", toml_text(getattr(load().settings, key, None)))
@@ -159,6 +175,9 @@ def edit_command(out: Output) -> None:
     if not os.path.exists(loaded.path):
         write_settings(loaded.path, template())
     _open_editor(loaded.path)
+    edited = load().settings
+    if any(getattr(loaded.settings, key) != getattr(edited, key) for key in _OF_THE_INDEX):
+        _apply_to_index()
     if _told(out):
         return
     out.line(loaded.path)
@@ -180,6 +199,18 @@ def _open_editor(path: str) -> None:
         raise NotSupported(f"cannot edit {path}: {found[0]} ended with exit code {code}")
 
 
+def _apply_to_index() -> None:
+    """Bring the index to its settings at once: a file that is excluded must not stay in it until later."""
+    from branchline.actions.index import apply_index_settings
+    from branchline.settings import load
+
+    dropped = apply_index_settings()
+    if not load().settings.index:
+        remark("the index is deleted: lists and searches read the session files")
+    elif dropped:
+        remark(f"{count(dropped, 'session')} dropped from the index")
+
+
 def _require(key: str) -> None:
     from branchline.settings import names
 
@@ -193,6 +224,8 @@ def _require(key: str) -> None:
 
 @command(
     "completion",
+    json=False,
+    plain=False,
     examples="""
     eval "$(branchline completion bash)"                                    in ~/.bashrc
     eval "$(branchline completion zsh)"                                     in ~/.zshrc, after compinit
@@ -213,7 +246,4 @@ def completion_command(out: Output, shell: str) -> None:
     # Not the method of the class for bash, which runs bash to check its version: the script may be for
     # another shell.
     script = ShellComplete.source(kind(cli, {}, "branchline", "_BRANCHLINE_COMPLETE"))
-    if out.json:
-        out.result("completion", {"shell": shell, "script": script})
-        return
     out.data(script.encode())

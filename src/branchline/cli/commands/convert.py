@@ -29,6 +29,7 @@ _SHOWN = 3  # entry ids in a line of the report
 
 @command(
     "convert",
+    plain=False,
     examples="""
     branchline convert @last --to zot
     branchline convert rollout.jsonl --to pi --install      where pi finds it

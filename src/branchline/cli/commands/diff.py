@@ -40,14 +40,12 @@ class _End(NamedTuple):
     branchline diff @last 3f2a 77b0                two branches
     branchline diff @last "plan A" "plan B"        two branches, by their labels
     branchline diff 01a1ddf5 01b2c3d4              two sessions
-    branchline diff @last 3f2a --stat              only the sums
     """,
 )
 @session_argument()
 @click.argument("others", metavar="[ENTRY|SESSION]...", nargs=-1)
 @click.option("-y", "--side-by-side", "two", is_flag=True, help="Print two columns (default if they fit).")
 @click.option("-u", "--unified", "one", is_flag=True, help="Print one column: - is the first, + the second.")
-@click.option("--stat", is_flag=True, help="Print only the totals: turns, tools, files, tokens, cost.")
 @directory_option
 def diff_command(
     out: Output,
@@ -55,7 +53,6 @@ def diff_command(
     others: tuple[str, ...],
     two: bool,  # noqa: FBT001
     one: bool,  # noqa: FBT001
-    stat: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
     """Compare two branches, or two sessions, from their common ancestor on.
@@ -70,13 +67,13 @@ def diff_command(
     with resolve_session(session, directory) as live:
         left, right = _ends(live, others, directory)
         try:
-            _compare(out, left, right, two=two, one=one, stat=stat)
+            _compare(out, left, right, two=two, one=one)
         finally:
             if right.session is not live:
                 right.session.close()
 
 
-def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat: bool) -> None:
+def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool) -> None:
     from branchline.settings import price_list
     from branchline.views import compare_lines as lines
     from branchline.views.compare import compare_view
@@ -107,7 +104,7 @@ def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat
             else lines.unified(view, home=home)
         )
         totals = lines.totals_table(view, names, home=home)
-    for line in () if stat else turns:
+    for line in turns:
         out.line(*line)
     for line in totals:
         out.row(*line)

@@ -102,6 +102,7 @@ def page_options(function: Callable[..., None]) -> Callable[..., None]:
 
 @command(
     "export",
+    plain=False,
     examples="""
     branchline export @last --format md -o talk.md
     branchline export @last -o talk.html         one page that opens without a network

@@ -15,6 +15,7 @@ __all__ = ["import_command"]
 
 @command(
     "import",
+    plain=False,
     examples="""
     branchline import ~/Downloads/session.jsonl
     branchline import old.jsonl --cwd ~/work/shop --new-id

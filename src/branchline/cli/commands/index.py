@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.cli.commands.ls import reading_progress
-from branchline.cli.options import TEXT, command, store_option
+from branchline.cli.options import command, store_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
 from branchline.views.humanize import count, format_size
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["index_command"]
 
+_OFF = "the index is off; `branchline config set index true` turns it on"
+
 
 @command(
     "index",
@@ -26,24 +28,16 @@ __all__ = ["index_command"]
     branchline index
     branchline index --status
     branchline index --rebuild
-    branchline index --exclude '/home/me/secret/*'
-    branchline index --off
     """,
 )
 @click.option("--status", is_flag=True, help="Show the size of the index; change nothing.")
 @click.option("--rebuild", is_flag=True, help="Read all sessions again.")
-@click.option("--off", is_flag=True, help="Delete the index and turn it off.")
-@click.option("--on", is_flag=True, help="Turn the index on again after --off.")
-@click.option("--exclude", metavar="GLOB", type=TEXT, help="Exclude files whose path matches GLOB.")
 @store_option("Only the sessions in STORE.")
 @click.option("--background", is_flag=True, help="Exit if another process is already updating the index.")
 def index_command(
     out: Output,
     status: bool,  # noqa: FBT001
     rebuild: bool,  # noqa: FBT001
-    off: bool,  # noqa: FBT001
-    on: bool,  # noqa: FBT001
-    exclude: str | None,
     directory: str | None,
     background: bool,  # noqa: FBT001
 ) -> None:
@@ -52,31 +46,25 @@ def index_command(
     The index is one SQLite file in the cache directory, readable only by you. It contains the words of your
     sessions, not their text. Lists and searches update it automatically; without it they read the session
     files. It can be deleted at any time.
+
+    `branchline config set index false` deletes it and makes no other; files whose path matches a pattern of
+    the setting `index_exclude` are left out.
     """
-    from branchline.actions.index import exclude_from_index, switch_index
     from branchline.catalog import CatalogOff, CatalogUnavailable
 
-    if status + rebuild + off + on + (exclude is not None) > 1:
-        raise click.UsageError("choose one of --status, --rebuild, --off, --on and --exclude")
-    if directory is not None and (rebuild or off or on or exclude is not None):
+    if status and rebuild:
+        raise click.UsageError("choose one of --status and --rebuild")
+    if directory is not None and rebuild:
         raise click.UsageError("there is one index for all stores: --store goes with --status only")
-    if off or on:
-        switch_index(on=on)
-    if exclude is not None:
-        try:
-            dropped = exclude_from_index(exclude)
-        except ValueError as problem:
-            raise click.UsageError(f"--exclude: {problem}") from None
-        remark(f"{count(dropped, 'session')} dropped from the index")
     library = chosen_library(directory, (), everywhere=True, subagents=True)
-    if not (status or off or exclude is not None):
+    if not status:
         with _alone(background) as alone:
             if not alone:
                 return
             try:
                 done = library.update_index(rebuild=rebuild, progress=reading_progress())
             except CatalogOff:
-                raise CatalogOff("the index is off; `branchline index --on` turns it on") from None
+                raise CatalogOff(_OFF) from None
             except CatalogUnavailable as problem:
                 raise CatalogUnavailable(f"cannot update the index: {problem}") from None
             if done.unreadable:
@@ -93,7 +81,7 @@ def _print_status(out: Output, found: IndexStatus) -> None:
         out.result("index", {**msgspec.to_builtins(found), "running": running})
         return
     if not found.enabled:
-        out.line("the index is off; `branchline index --on` turns it on")
+        out.line(_OFF)
     elif found.problem is not None:
         out.line(f"no index: {found.problem}")
     else:

@@ -19,6 +19,7 @@ __all__ = ["mcp_command"]
 
 @command(
     "mcp",
+    plain=False,
     examples="""
     claude mcp add branchline -- branchline mcp
     codex mcp add branchline -- branchline mcp --all-projects

@@ -22,6 +22,7 @@ __all__ = ["append_command", "new_command"]
 
 @command(
     "new",
+    plain=False,
     examples="""
     branchline new
     branchline new --title "Auth refactor" --cwd ~/work/shop
@@ -88,6 +89,7 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
 
 @command(
     "append",
+    plain=False,
     examples="""
     branchline append @last "What about the tests?"
     branchline append 01a1ddf5 --role assistant "They pass." --model anthropic/claude-sonnet-4-5
@@ -106,9 +108,10 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
 )
 @click.option("--model", metavar="PROVIDER/MODEL", help="Model of the answer (default: the previous one).")
 @click.option(
-    "--message-json", metavar="JSON", help="A complete message as a JSON object, or a list of messages."
+    "--message-json",
+    metavar="JSON",
+    help="A complete message as a JSON object, or a list of messages (- reads standard input).",
 )
-@click.option("--json-message", metavar="FILE", help="The same, read from FILE (- is standard input).")
 @click.option("--force", is_flag=True, help="Append even if the path to the leaf is damaged.")
 @directory_option
 def append_command(
@@ -118,16 +121,15 @@ def append_command(
     role: str,
     model: str | None,
     message_json: str | None,
-    json_message: str | None,
     force: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
     """Append a message at the leaf; TEXT - reads standard input."""
-    if sum(given is not None for given in (text, message_json, json_message)) != 1:
-        raise click.UsageError("give exactly one of TEXT, - (standard input) and --message-json")
+    if sum(given is not None for given in (text, message_json)) != 1:
+        raise click.UsageError("give either TEXT or --message-json; - reads standard input")
     if model is not None and (role != "assistant" or text is None):
         raise click.UsageError("--model requires --role assistant and TEXT")
-    messages = _given_messages(message_json, json_message)
+    messages = None if message_json is None else _given_messages(message_json)
     words = "" if text is None else _words(text)
     with open_for_writing(session, directory) as live:
         _require_sound(live, force=force)
@@ -152,16 +154,11 @@ def _words(text: str) -> str:
     return text
 
 
-def _given_messages(inline: str | None, file: str | None) -> list[dict[str, Any]] | None:
-    """The messages given as JSON. An invalid argument is a usage error, an invalid file a failure."""
-    if inline is not None:
-        return _parsed(inline, "--message-json", click.UsageError)
-    if file is None:
-        return None
-    if file == "-":
+def _given_messages(text: str) -> list[dict[str, Any]]:
+    """The messages given as JSON. An invalid argument is a usage error, invalid input a failure."""
+    if text == "-":
         return _parsed(sys.stdin.buffer.read(), "standard input", click.ClickException)
-    with open(file, "rb") as stream:
-        return _parsed(stream.read(), file, click.ClickException)
+    return _parsed(text, "--message-json", click.UsageError)
 
 
 def _parsed(text: str | bytes, name: str, error: type[click.ClickException]) -> list[dict[str, Any]]:

@@ -56,7 +56,7 @@ def _words(session: Session, operation: Operation) -> str:
     return operation_words(operation, partial(described, session))
 
 
-@command("undo", examples="branchline undo @last")
+@command("undo", plain=False, examples="branchline undo @last")
 @session_argument()
 @directory_option
 def undo_command(out: Output, session: str, directory: str | None) -> None:
@@ -70,7 +70,7 @@ def undo_command(out: Output, session: str, directory: str | None) -> None:
         _tell(out, "undo", live, undo(live))
 
 
-@command("redo", examples="branchline redo @last")
+@command("redo", plain=False, examples="branchline redo @last")
 @session_argument()
 @directory_option
 def redo_command(out: Output, session: str, directory: str | None) -> None:
@@ -92,6 +92,7 @@ def _tell(out: Output, name: str, session: Session, operation: Operation) -> Non
 
 @command(
     "graft",
+    plain=False,
     examples="""
     branchline graft @last 3f2a                    that turn, onto the leaf
     branchline graft @last 3f2a..9c1d --onto 77aa  a range, onto another branch
@@ -125,6 +126,7 @@ def graft_command(
 
 @command(
     "squash",
+    plain=False,
     examples="""
     branchline squash @last 3f2a..9c1d --summary "Tried three parsers; the second works."
     branchline squash @last 3f2a..9c1d             the configured model writes the summary

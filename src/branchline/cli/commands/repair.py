@@ -20,6 +20,7 @@ __all__ = ["repair_command"]
 
 @command(
     "repair",
+    plain=False,
     examples="""
     branchline repair broken.jsonl               writes broken.repaired.jsonl
     branchline repair broken.jsonl -o repaired.jsonl

@@ -42,9 +42,6 @@ _behind: list[subprocess.Popen[bytes] | None] = []
 )
 @click.argument("words", metavar="WORDS...", nargs=-1, required=True, type=TEXT)
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="At most N hits.")
-@click.option(
-    "--context", type=click.IntRange(min=20), default=160, metavar="N", help="Characters of text to show."
-)
 @click.option("--files", is_flag=True, help="Only the session files, each once.")
 @click.option("--open", "open_first", is_flag=True, help="Read the best hit: the path to its entry.")
 @click.option("--similar", is_flag=True, help="Search by meaning, with the embedder of the settings.")
@@ -55,7 +52,6 @@ def search_command(
     out: Output,
     words: tuple[str, ...],
     limit: int,
-    context: int,
     files: bool,  # noqa: FBT001
     open_first: bool,  # noqa: FBT001
     similar: bool,  # noqa: FBT001
@@ -79,7 +75,7 @@ def search_command(
     query = " ".join(words) if similar else " ".join(map(_quoted, words))
     find = library.search_similar if similar else library.search
     with usage_errors():
-        hits = find(query, limit=limit, context=context)
+        hits = find(query, limit=limit)
     notes = [*_open_quote(query), *hits.remarks]
     if out.json:
         out.result("search", _fields(hits, notes))

@@ -19,6 +19,7 @@ __all__ = ["sync_command"]
 
 @command(
     "sync",
+    plain=False,
     examples="""
     branchline sync ~/sessions /media/stick/sessions           show what would be done
     branchline sync ~/sessions /media/stick/sessions --yes     do it

@@ -18,6 +18,7 @@ __all__ = ["web_command"]
 
 @command(
     "web",
+    plain=False,
     examples="""
     branchline web
     branchline web --store ~/sessions
