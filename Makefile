@@ -13,7 +13,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-failed test-all lint dist docs format bench screenshots parity demo lock clean
+.PHONY: help run install quick test test-failed test-all lint dist docs format bench screenshots parity demo lock clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,20 @@ install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchl
 	@$(BIN)/python -m branchline.cli.man_page > "$(HOME)/.local/share/man/man1/branchline.1"
 	@echo "installed $(HOME)/.local/bin/branchline and its manual page"
 	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "add $(HOME)/.local/bin to your PATH to use it";; esac
+
+# The heart, for the time between two edits: no terminal, server, browser or long search for examples.
+QUICK := tests/entries tests/flows \
+	$(patsubst %,tests/tree/test_%.py,compare index links outline outline_nodes) \
+	$(patsubst %,tests/context/test_%.py,builder system_prompt tokens tool_pairs) \
+	$(patsubst %,tests/log/test_%.py,contract replace tail) \
+	$(patsubst %,tests/formats/test_%.py,answers chains claude_code codex detect event_logs) \
+	$(patsubst %,tests/formats/test_%.py,json_documents peek conversion_origins whole_answers) \
+	$(patsubst %,tests/stores/test_%.py,contract files keys sources sqlite) \
+	$(patsubst %,tests/session/test_%.py,factories forks lines tree verbs write) \
+	$(patsubst %,tests/library/test_%.py,activity finding one_session)
+
+quick: $(VENV)/ready  ## run the heart of the tests, in under a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" -k "not postgres" $(QUICK) $(ARGS)
 
 # Tests wait for real programs, servers and terminals: three processes keep two processors busy. A run that
 # breaks off (an exit code other than 1) leaves no failures for `make test-failed`: the other tests did not run.

@@ -102,7 +102,8 @@ def test_the_eleven_entry_classes(tmp_path):
     manager.branch(first)
     manager.branch_with_summary("what was left", first)
 
-    assert {type(entry) for entry in SessionManager.open(manager.session_file).entries} == {
+    entries = SessionManager.open(manager.session_file).entries
+    assert {type(entry) for entry in entries} == {
         MessageEntry,
         CompactionEntry,
         BranchEntry,
@@ -114,6 +115,8 @@ def test_the_eleven_entry_classes(tmp_path):
         CustomInfoEntry,
         CustomMessageEntry,
     }
+    (info,) = [entry for entry in entries if isinstance(entry, CustomInfoEntry)]
+    assert (info.custom_type, info.data) == ("ext", {"a": 1})
     assert isinstance(manager.header, SessionHeader)
     assert LeafEntry(parent_id="a", target_id="b").target_id == "b"
 

@@ -353,6 +353,36 @@ def test_results_that_were_never_recorded_are_filled_in_where_a_row_needs_all(se
     assert reasons(made, "approximated", "tool result") == ["with a result for every call"]
 
 
+@pytest.mark.parametrize("target", [name for name in TARGETS if not TARGETS[name].traits.native_entries])
+def test_the_results_of_one_answer_follow_each_other_and_the_note_of_a_hook_between_them_comes_last(
+    session, target
+):
+    """A model accepts nothing between the results of parallel calls."""
+    names = ("a", "b")
+    calls = [{"type": "toolCall", "id": name, "name": "read", "arguments": {"path": name}} for name in names]
+    first, second = (
+        {"role": "toolResult", "toolCallId": name, "toolName": "read", "content": f"of {name}"}
+        for name in names
+    )
+    session.append_message("read both")
+    session.append_message({"role": "assistant", "content": calls, "model": "m"})
+    session.append_message(first)
+    session.append_custom("hook", {"seconds": 1})
+    session.append_custom_message("hook", "a note")
+    session.append_message(second)
+    session.append_message("go on")
+
+    made = convert(session.transcript, TARGETS[target], HEADER, leaf=session.transcript.reading.leaf)
+
+    roles, parts = zip(*said(written(made.data, TARGETS[target])), strict=True)
+    assert roles == ("UserMessage", "AssistantMessage", "ToolResult", "ToolResult", "UserMessage")
+    assert parts[2:] == (
+        [("result of", 0, False), ("words", "of a")],
+        [("result of", 1, False), ("words", "of b")],
+        [("words", "a note"), ("words", "go on")],
+    )
+
+
 def test_a_result_without_its_call_is_told_in_words(session):
     session.append_message("hello")
     result = {"role": "toolResult", "toolName": "x", "content": [{"type": "text", "text": "done"}]}

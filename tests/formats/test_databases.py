@@ -112,6 +112,19 @@ def test_a_pending_opencode_revert_may_name_a_part(tmp_path, message, part, leaf
     assert Session.open(f"{tmp_path / 'any.db'}#{session_id}").leaf == leaf
 
 
+def test_a_pending_opencode_revert_to_a_request_for_a_compaction_keeps_the_entry_before_it(tmp_path):
+    """The request is a message of opencode and no entry, so what is undone begins after the entry above."""
+    session_id = opencode_database(tmp_path / "any.db")
+    revert = json.dumps({"messageID": "msg_006"})
+    changed(tmp_path / "any.db", ("UPDATE session SET revert = ?", revert))
+
+    session = Session.open(f"{tmp_path / 'any.db'}#{session_id}")
+
+    assert session.leaf == "msg_005"
+    assert "msg_006" not in session.index
+    assert [session.entry(child).type for child in session.children("msg_005")] == ["compaction"]
+
+
 def test_an_opencode_message_without_an_id_has_no_parts(tmp_path):
     session_id = opencode_database(tmp_path / "any.db")
     with sqlite3.connect(tmp_path / "any.db") as connection:

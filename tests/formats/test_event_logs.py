@@ -1,4 +1,4 @@
-"""Lines of Kimi Code, Copilot CLI and Gemini CLI whose meaning depends on other lines."""
+"""Lines of Kimi Code, Copilot CLI, Gemini CLI and Qwen Code whose meaning depends on other lines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from branchline import Session
+from branchline.context import milliseconds
 from branchline.entries import BashExecution, Image, message_text
 
 IMAGE = "iVBORw0KGgo="
@@ -198,3 +199,44 @@ def test_files_that_older_releases_appended_to_a_prompt_are_not_its_text(tmp_pat
     assert spoken(path) == [("user", "Look at @a.txt")]
     with Session.open(path) as session:
         assert session.title == "Look at @a.txt"
+
+
+# -- Qwen Code --------------------------------------------------------------------------------------------
+
+
+def qwen_session(tmp_path: Path, *times: str) -> Path:
+    """A prompt, its answer, and further prompts that follow each other, with one of these times each."""
+    lines = [
+        {
+            "uuid": f"q{number}",
+            "parentUuid": f"q{number - 1}" if number else None,
+            "sessionId": "5e0c1b1e-1111-4a6b-9c3d-00000000000a",
+            "timestamp": time,
+            "type": "assistant" if number == 1 else "user",
+            "message": {"role": "model" if number == 1 else "user", "parts": [{"text": f"text {number}"}]},
+        }
+        for number, time in enumerate(times)
+    ]
+    return written(tmp_path / "chats" / "5e0c1b1e-1111-4a6b-9c3d-00000000000a.jsonl", lines)
+
+
+def test_a_damaged_last_record_of_qwen_code_does_not_move_the_leaf(tmp_path):
+    """The end of an answer is lost, which followed the first prompt: its ids are readable, its text is not."""
+    times = ("2026-03-04T05:06:01.000Z", "2026-03-04T05:06:02.000Z", "2026-03-04T05:06:03.000Z")
+    path = qwen_session(tmp_path, *times)
+    with path.open("ab") as file:
+        file.write(b'{"uuid":"q9","parentUuid":"q0","timestamp":"2026-03-04T05:06:09.000Z","mess\n')
+
+    with Session.open(path) as session:
+        assert session.leaf == "q2"
+        assert session.transcript.tree.placeholders == {3}
+        assert session.transcript.tree.parent("q9") == "q0"
+    assert spoken(path) == [("user", "text 0"), ("assistant", "text 1"), ("user", "text 2")]
+
+
+def test_the_last_activity_of_a_qwen_code_session_is_its_newest_message_wherever_it_stands(tmp_path):
+    newest = "2026-03-04T09:00:00.000Z"
+    path = qwen_session(tmp_path, "2026-03-04T05:06:01.000Z", newest, "2026-03-04T05:06:03.000Z")
+
+    with Session.open(path) as session:
+        assert session.transcript.reading.last_message_time == milliseconds(newest)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import branchline.catalog.record
 import branchline.library.search
 from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog
+from branchline.clock import FixedClock
 from branchline.demo import prepare
 from branchline.formats import EntryLog
 from branchline.library import search_text
@@ -23,7 +25,7 @@ from branchline.places import session_directory
 from branchline.views.hits import Hits, find_ranges, make_snippet
 from branchline.views.session_row import SessionRow
 from formats.codex_kit import THREAD, item, meta
-from library.kit import talk
+from library.kit import CWD, talk
 from session.kit import assistant, user
 from support import CORPUS
 
@@ -232,6 +234,29 @@ def test_every_hit_opens_at_its_entry_also_on_an_abandoned_branch(library: Sessi
     assert session is not None
     with session:
         assert "zeppelins" in str(session.entry(hit.entry))
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("query", ["zeppelins", "re:zeppelin.", "eppelin"])
+def test_a_hit_on_an_abandoned_branch_ranks_below_an_equal_one_on_the_path(
+    place: Path, query: str, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The abandoned one is a second newer, which alone would put it first."""
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    an_hour_ago = round(time.time() * 1000) - 3_600_000
+    with Session.create(CWD, directory=place, clock=FixedClock(an_hour_ago)) as session:
+        session.append_message(user("Hello."))
+        first = session.append_message(user("Tell me of zeppelins."))
+        answer = session.append_message(assistant("Of what?"))
+        left = session.append_message(user("Tell me of zeppelins!"))
+        session.branch(answer)
+        session.append_message(user("Let us go on."))
+
+    hits = SessionLibrary(place).search(query)
+
+    assert [(hit.entry, hit.on_path) for hit in hits] == [(first, True), (left, False)]
+    assert hits[0].score > hits[1].score
 
 
 def test_the_snippet_of_every_agent_shows_what_was_said(tmp_path: Path) -> None:

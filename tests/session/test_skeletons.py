@@ -20,6 +20,8 @@ from readings import facts
 from session.kit import assistant, talked, user
 
 CORPUS = Path(__file__).parents[1] / "corpus"
+RACE_NS = skeletons._RACE_NS
+"""How long a file must not have changed when it is read, before the other tests set it to nothing."""
 
 
 @pytest.fixture(autouse=True)
@@ -204,13 +206,36 @@ def test_a_cache_that_cannot_be_written_costs_nothing(place: Path, monkeypatch: 
 
 
 def test_a_file_that_was_just_written_is_read_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skeletons, "_RACE_NS", 2_000_000_000)
+    monkeypatch.setattr(skeletons, "_RACE_NS", RACE_NS)
     path = branchy(place)
+    settle(path)  # the clock of the file system has moved on, but by less than some of them tick
     opened_facts(path)
 
     _found, is_restored = opened_facts(path)
 
     assert not is_restored
+
+
+def test_a_file_that_grew_is_read_again_if_its_beginning_is_another(place: Path) -> None:
+    """An edit in place and an append, with the bytes before the old end as they were."""
+    path = place / "long.jsonl"
+    with talked(place, 40) as session:
+        assert session.file is not None
+        os.rename(session.file, path)
+    settle(path)
+    opened_facts(path)
+    status, data = path.stat(), path.read_bytes()
+    edited = data.replace(b"question 0", b"QUESTION 0").replace(b'"role":"user"', b'"role":"resu"', 1)
+    assert len(edited) == len(data)
+    assert edited[-4096:] == data[-4096:]
+
+    with path.open("r+b") as file:
+        file.write(edited + data.splitlines(keepends=True)[-1])
+    warm, is_restored = opened_facts(path)
+
+    assert path.stat().st_ino == status.st_ino
+    assert not is_restored
+    assert warm == cold_facts(path)
 
 
 def test_the_oldest_skeletons_are_deleted_above_the_capacity(
