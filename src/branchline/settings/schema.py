@@ -156,9 +156,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         _help("Session files that the index leaves out, as patterns such as /home/me/secret/*."),
     ] = ()
-    embedder: Annotated[
-        str | None, _help("Installed embedder for a search by meaning; without one there is none.")
-    ] = None
     cache: Annotated[
         bool, _help("Keep indexes of large sessions in the cache directory, so that they open at once.")
     ] = True
