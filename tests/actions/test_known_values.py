@@ -23,7 +23,7 @@ from branchline.redaction import KnownValues, redact_known, redact_known_bytes
 from branchline.redaction.known import is_distinctive
 from secret_kinds import AN, some
 
-FORMATS: list[exports.ExportFormat] = ["jsonl", "md", "html", "atif", "otel", "openai", "sharegpt"]
+FORMATS: list[exports.ExportFormat] = ["jsonl", "md", "html", "atif", "otel", "openai"]
 PASSWORD = "Kestrel-Quiet7"
 WITH_SIGNS = 'p"q&Quiet<7\\x/é9'
 

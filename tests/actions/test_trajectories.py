@@ -1,4 +1,4 @@
-"""Trajectories of other tools: valid for their validators, redacted, and unchanged after a round trip."""
+"""Trajectories of other tools: valid for their validators, and redacted."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import pytest
 from atif import Trajectory
 
 from branchline.actions.export import ExportRequest, export, export_branches, render
-from branchline.actions.import_trajectories import import_trajectories, is_trajectory_file
-from branchline.errors import BranchlineError, NotASession, NotSupported
+from branchline.errors import BranchlineError, NotSupported
 from branchline.session import Session
-from branchline.stores import MemoryStore
 from support import CORPUS, ROOT, SHARED
 
 SCHEMA = json.loads((ROOT / "tests" / "actions" / "otel_messages.schema.json").read_text(encoding="utf-8"))
@@ -141,15 +139,6 @@ def test_chat_lines_have_one_line_for_each_branch_and_no_weight_for_what_was_sai
     assert "in short" not in json.dumps(active)
 
 
-def test_sharegpt_names_the_speakers(talk):
-    (line,) = lines(talk, "sharegpt", branch=True)
-
-    assert [said["from"] for said in line["conversations"]] == [
-        "system", "human", "gpt", "function_call", "observation", "gpt", "human", "gpt",
-    ]  # fmt: skip
-    assert json.loads(line["conversations"][3]["value"]) == {"name": "bash", "arguments": {"command": "ls"}}
-
-
 def test_a_fork_marks_what_it_inherited(tmp_path):
     with Session.create(directory=tmp_path, id="old") as old:
         old.append_messages(["one", answer(text("1"))])
@@ -175,7 +164,7 @@ def test_each_branch_gets_a_file_of_its_own(talk, tmp_path):
         export_branches(talk, tmp_path / "file.json", ExportRequest(format="atif"))
 
 
-@pytest.mark.parametrize("format_", ["atif", "otel", "openai", "sharegpt"])
+@pytest.mark.parametrize("format_", ["atif", "otel", "openai"])
 def test_no_secret_leaves_in_a_trajectory(format_, tmp_path):
     key = "sk-ant-api03-" + secrets.token_urlsafe(70)
     with Session.in_memory("/home/u") as session:
@@ -217,8 +206,6 @@ def test_branches_of_samples_are_valid(folder):
                 OTEL.validate(document(session, "otel", entry=leaf, redact=False))
                 (line,) = lines(session, "openai", entry=leaf, redact=False)
                 _require_pairs(line["messages"])
-                (line,) = lines(session, "sharegpt", entry=leaf, redact=False)
-                assert all(isinstance(said["value"], str) for said in line["conversations"])
                 seen += 1
     assert seen
 
@@ -240,98 +227,3 @@ def _require_pairs(messages: list[dict[str, Any]]) -> None:
         waiting = [each["id"] for each in message.get("tool_calls", ())]
         assert isinstance(message["content"], str | list | None)
     assert not waiting
-
-
-# -- back -------------------------------------------------------------------------------------------------
-
-
-def words(session: Session) -> list[Any]:
-    """What a model sees, without times and what only the first session knew."""
-    found: list[Any] = lines(session, "openai", branch=True)[0]["messages"]
-    return found
-
-
-@pytest.mark.parametrize("format_", ["atif", "openai"])
-def test_an_exported_conversation_returns_as_the_same_conversation(talk, format_, tmp_path):
-    file = tmp_path / f"talk.{format_}"
-    file.write_bytes(render(talk, ExportRequest(format=format_, branch=True)).data)
-    assert is_trajectory_file(file)
-
-    (made,) = import_trajectories(file, directory=tmp_path / "in")
-
-    with Session.open(made.path) as copy:
-        said = words(copy)
-        assert [message for message in said if message["content"] != "in short"] == words(talk)
-        assert made.entries == len(copy)
-
-
-def test_a_file_of_many_lines_becomes_as_many_sessions(talk, tmp_path):
-    file = tmp_path / "train.jsonl"
-    file.write_bytes(render(talk, ExportRequest(format="openai")).data)
-    store = MemoryStore()
-
-    made = import_trajectories(file, store=store)
-
-    assert len({one.session for one in made}) == 2
-    assert len(store.scan().found) == 2
-
-
-def test_an_import_of_atif_keeps_thoughts_tokens_and_helpers(talk, tmp_path):
-    whole = document(talk, "atif")
-    helper = document(talk, "atif", branch=True) | {"trajectory_id": "helper"}
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(whole | {"subagent_trajectories": [helper]}, indent=2))
-
-    made = import_trajectories(file, directory=tmp_path / "in")
-
-    assert len(made) == 2
-    with Session.open(made[0].path) as copy:
-        (acting,) = [step for step in document(copy, "atif")["steps"] if "metrics" in step]
-        assert acting["reasoning_content"] == "hm"
-        assert acting["metrics"] == whole["steps"][2]["metrics"]
-        assert acting["timestamp"]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"[1]",
-        b'{"messages": 5}',
-        b'{"messages": [{"role": "nobody"}]}',
-        b'{"messages": []}\n{broken',
-        b'{"schema_version": "ATIF-v1.8"}',
-        b'{"schema_version": "ATIF-v1.8", "agent": {}, "steps": [{"source": "cat", "message": ""}]}',
-        b'{"schema_version": "ATIF-v1.8", "agent": {}, "steps": [5]}',
-    ],
-)
-def test_what_is_no_trajectory_is_refused_and_nothing_is_written(content, tmp_path):
-    file = tmp_path / "file.json"
-    file.write_bytes(content)
-
-    with pytest.raises(NotASession, match="cannot import"):
-        import_trajectories(file, directory=tmp_path / "in")
-
-    assert not (tmp_path / "in").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b'{"schema_version":"ATIF-v1.4","steps":[' + b"{}," * 1_000_000 + b"{}]}", "more than 1,000,000"),
-        (
-            b'{"schema_version":"ATIF-v1.4","steps":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-            "nested too deeply",
-        ),
-        (b'{"messages":[]}\n{"messages":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "nested too deeply"),
-    ],
-    ids=["wide", "deep", "deep line"],
-)
-def test_a_document_that_would_fill_memory_is_refused(content, why, tmp_path):
-    file = tmp_path / "bomb.json"
-    file.write_bytes(content)
-
-    with pytest.raises(BranchlineError, match=why):
-        import_trajectories(file, directory=tmp_path / "in")
-
-    assert not (tmp_path / "in").exists()

@@ -1,4 +1,4 @@
-"""Files in a chat: those that the user sends, those that the model may read, those that instruct it."""
+"""Files in a chat: those that the user sends, and those that instruct the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from branchline.chat.attachments import MAX_IMAGE, load_attachment
 from branchline.chat.instructions import find_instructions
 from branchline.conductor import MessageAppended
-from branchline.entries import Image, Text, ToolResult, UserMessage, message_text
+from branchline.entries import Image, Text, UserMessage, message_text
 from branchline.library.row_reader import first_prompt_line
 from branchline.library.turns import prior_turns
 from branchline.models import OfflineModel
@@ -24,12 +24,6 @@ from chat.kit import Talk, drive
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-READ = 'offline: call read_file {"path": "notes.txt"}'
-
-
-def results(talk: Talk) -> list[str]:
-    said = [event.message for event in talk.front.events if isinstance(event, MessageAppended)]
-    return [message_text(message) for message in said if isinstance(message, ToolResult)]
 
 
 def sent(talk: Talk) -> tuple[object, ...]:
@@ -38,53 +32,6 @@ def sent(talk: Talk) -> tuple[object, ...]:
     content = [message for message in said if isinstance(message, UserMessage)][-1].content
     assert not isinstance(content, str)
     return content
-
-
-# -- what the model may read ------------------------------------------------------------------------------
-
-
-def test_reading_files_is_asked_about_once_per_session_and_for_all_tools_together(project):
-    (project / "notes.txt").write_text("four words in here\n")
-
-    async def work() -> None:
-        talk = Talk(project, "allow", "deny")
-        async with talk.conductor:
-            await talk.say(READ, "offline: call list_files {}", READ)
-            assert talk.front.asked == ["May it read files?"]
-            assert results(talk) == ["four words in here", "notes.txt  19 bytes", "four words in here"]
-
-            await talk.say("/new", READ, READ)
-            assert talk.front.asked == ["May it read files?"] * 2
-            assert all("does not allow" in result for result in results(talk)[3:])
-            assert any(str(project) in line for line in talk.front.lines)
-
-            await talk.say("/tools allow files", READ)
-            assert results(talk)[-1] == "four words in here"
-
-    drive(work)
-
-
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        (Settings(), "could not be asked for permission"),
-        (Settings(file_tools="allow"), "four words in here"),
-        (Settings(file_tools="off"), "Unknown tool: read_file."),
-    ],
-)
-def test_without_a_terminal_reading_is_denied_unless_the_settings_allow_it(project, settings, told):
-    (project / "notes.txt").write_text("four words in here\n")
-
-    async def work() -> None:
-        talk = Talk(project, settings=settings)
-        talk.front.can_ask = False
-        async with talk.conductor:
-            await talk.say(READ)
-
-            assert told in results(talk)[0]
-            assert talk.front.asked == []
-
-    drive(work)
 
 
 # -- what the user sends ----------------------------------------------------------------------------------

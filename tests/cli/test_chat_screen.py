@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,7 +79,7 @@ def test_a_resumed_chat_shows_its_last_turns_and_tries_several_answers(start, wo
     rows = terminal.wait("the session, all").split("\n")
     assert max(map(len, rows)) <= 60
     terminal.say("/tools")
-    terminal.wait(r"^list_files +ask +List .*…\nread_file")  # one line for each
+    terminal.wait(r"^count_words +allow +Count ")
     terminal.say("/quit")
     terminal.wait(r"^code 0")
 
@@ -88,25 +90,28 @@ def test_a_resumed_chat_shows_its_last_turns_and_tries_several_answers(start, wo
 
 
 def test_tools_are_denied_and_allowed_and_an_answer_survives_a_resize(start, world, tmp_path):
-    (world / "notes.txt").write_text("four words in here\n")
-    terminal = start()
+    server = Path(__file__).parents[1] / "models" / "mcp_server.py"
+    servers = {"loud": {"command": sys.executable, "args": [str(server)]}}
+    (world / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    terminal = start("--mcp", str(world / "mcp.json"))
 
-    terminal.say('offline: call read_file {"path": "notes.txt"}')
-    asked = terminal.wait("May it read files")
-    assert f"read files below {world}" in asked.replace("\n", "")
+    terminal.say("/tools")
+    terminal.wait(r"^loud\.shout +ask +Say it louder\.\nloud\.fail +ask ")  # one line for each
+    terminal.say('offline: call loud_shout {"text": "ahoy"}')
+    assert '"text": "ahoy"' in terminal.wait(r"Run loud\.shout\?")
     terminal.press("Enter")
-    terminal.wait("The user does not allow calls of this tool")
+    terminal.wait("The user denied this call")
     terminal.wait(READY)
 
     terminal.say("/new")
     terminal.wait("new session")
-    terminal.say('offline: call read_file {"path": "notes.txt"}')
-    terminal.wait("May it read files")
-    terminal.press("Down", "Enter")
-    terminal.wait(r"read_file gave: four words in here")
+    terminal.say('offline: call loud_shout {"text": "ahoy"}')
+    terminal.wait(r"Run loud\.shout\?")
+    terminal.press("Down", "Down", "Enter")
+    terminal.wait("loud_shout gave: AHOY")
     terminal.wait(READY)
-    terminal.say('offline: call read_file {"path": "/etc/passwd"}')  # not asked again
-    terminal.wait("is outside of")
+    terminal.say('offline: call loud_shout {"text": "land"}')  # not asked again
+    terminal.wait("loud_shout gave: LAND")
     terminal.wait(READY)
 
     terminal.write("offline: slow 0.03")
@@ -120,7 +125,7 @@ def test_tools_are_denied_and_allowed_and_an_answer_survives_a_resize(start, wor
     terminal.wait(r"word59\s+❯ *$")
     before, answer = re.split(r"^(?=word0 word1 )", terminal.history(), flags=re.MULTILINE)
     assert re.findall(r"word\d+", answer) == [f"word{number}" for number in range(60)]
-    assert "read_file gave" in before  # nothing above was erased
+    assert "loud_shout gave" in before  # nothing above was erased
 
     terminal.say("offline: fail refused")
     terminal.wait(r"^▸ not answered, /retry sends it again: the offline model was told to refuse")

@@ -555,19 +555,23 @@ def test_what_is_no_session_is_not_imported(name, run, tmp_path) -> None:
     run("import", "nope.jsonl", code=1)
 
 
-def test_trajectories_leave_and_return(run, data, talk, tmp_path):
+def test_each_branch_becomes_a_trajectory(run, data, talk, tmp_path):
     run("export", talk, "--format", "atif", "--each", "branch", "-o", f"{tmp_path}/out/")
-    files = sorted((tmp_path / "out").iterdir())
 
-    shown = run("import", files[0], "--dir", tmp_path / "in").stdout
-    made = data("import", files[1], "--dir", tmp_path / "in")
-
-    assert len(files) == 2
-    assert shown.startswith("imported ")
-    assert [one["session"] for one in made["sessions"]] == [made["session"]]
+    assert len(list((tmp_path / "out").iterdir())) == 2
     run("export", talk, "--each", "branch", code=2)
-    listed = data("export", talk, "--format", "sharegpt", "--each", "branch", "-o", f"{tmp_path}/more/")
+    listed = data("export", talk, "--format", "openai", "--each", "branch", "-o", f"{tmp_path}/more/")
     assert len(listed["files"]) == 2
+
+
+@pytest.mark.parametrize("kind", ["atif", "openai"])
+def test_a_trajectory_is_no_session_and_is_not_imported(kind, run, talk, tmp_path):
+    run("export", talk, "--format", kind, "-o", tmp_path / "made")
+
+    refused = run("import", tmp_path / "made", "--dir", tmp_path / "in", code=1).stderr
+
+    assert "made" in refused
+    assert not (tmp_path / "in").exists()
 
 
 def test_an_export_counts_the_lines_that_it_leaves_out(run, data, world) -> None:

@@ -306,7 +306,7 @@ _READING = [
     ["export", "FILE", "--format", "md", "--each", "branch", "-o", "OUT/branches/"],
     ["export", "FILE", "--format", "md"],
     ["export", "FILE", "--format", "zotsession"],
-    *[["export", "FILE", "--format", name] for name in ("html", "atif", "otel", "openai", "sharegpt")],
+    *[["export", "FILE", "--format", name] for name in ("html", "atif", "otel", "openai")],
     ["share", "FILE", "--yes", "-o", "OUT/page.html"],
     ["share", "FILE", "--yes", "--branch", "--portable", "-o", "OUT/page.html"],
     ["log", "FILE"],

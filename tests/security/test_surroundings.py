@@ -102,13 +102,13 @@ def surroundings(trap: Trap) -> Path:
     ):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(server))
-    settings = f'model = "evil:x"\neditor = "{payload}"\npager = "{payload}"\nembedder = "evil"\n'
+    settings = f'model = "evil:x"\neditor = "{payload}"\npager = "{payload}"\n'
     for name in ("config.toml", ".branchline/config.toml", "branchline.toml", ".branchline.toml"):
         (folder / name).write_text(settings)
     info = folder / "evil-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
-    groups = ("branchline", "branchline.plugins", "branchline.formats", "branchline.embedders")
+    groups = ("branchline", "branchline.plugins", "branchline.formats")
     (info / "entry_points.txt").write_text("".join(f"[{group}]\nevil = evil:run\n" for group in groups))
     trap.plant_module("evil.py")
     for name in (".env", ".envrc", ".bashrc", ".profile", ".inputrc", "Makefile", ".git/hooks/post-checkout"):

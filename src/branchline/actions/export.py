@@ -45,7 +45,7 @@ from branchline.views.html.pieces import PieceOptions
 from branchline.views.humanize import count
 from branchline.views.markdown import markdown
 from branchline.views.text import safe
-from branchline.views.trajectories import Trajectory, atif, openai_line, otel, sharegpt_line, trajectory_of
+from branchline.views.trajectories import Trajectory, atif, openai_line, otel, trajectory_of
 
 __all__ = [
     "ENDINGS",
@@ -63,7 +63,7 @@ __all__ = [
     "render",
 ]
 
-ExportFormat = Literal["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]
+ExportFormat = Literal["jsonl", "md", "html", "zotsession", "atif", "otel", "openai"]
 ENDINGS: dict[ExportFormat, str] = {
     "jsonl": JSONL,
     "md": ".md",
@@ -72,13 +72,11 @@ ENDINGS: dict[ExportFormat, str] = {
     "atif": ".atif.json",
     "otel": ".otel.json",
     "openai": ".openai.jsonl",
-    "sharegpt": ".sharegpt.jsonl",
 }
 _TRAJECTORIES: dict[ExportFormat, Callable[[Trajectory], dict[str, Any]]] = {
     "atif": atif,
     "otel": otel,
     "openai": openai_line,
-    "sharegpt": sharegpt_line,
 }
 _BLOCK = 1 << 22
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
@@ -308,7 +306,7 @@ def _draft(session: Session, request: ExportRequest, name: str, known: set[str] 
                 redactor.learn(session.transcript.blocks())
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
             data = _lines(session, lines, redactor)
-        case "atif" | "otel" | "openai" | "sharegpt":
+        case "atif" | "otel" | "openai":
             branch = branch or format_ in ("atif", "otel")
             leaves = [request.entry] if branch else _leaves(session)
             data = _trajectories(session, format_, leaves, redactor, set() if known is None else known)

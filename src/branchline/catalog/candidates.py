@@ -29,7 +29,6 @@ __all__ = [
     "TitleMatch",
     "candidates",
     "documents_in",
-    "documents_marked",
     "documents_numbered",
     "files_matching",
     "is_indexable",
@@ -155,14 +154,6 @@ def documents_numbered(catalog: Catalog, numbers: Sequence[int]) -> list[Candida
     with catalog.guarded():
         found = {one.id: one for one in (Candidate(*row) for row in catalog.connection.execute(query))}
     return [found[number] for number in numbers if number in found]
-
-
-def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate]:
-    """Return the documents with these marks: messages and all their copies."""
-    wanted = list(marks)
-    query = f"SELECT {_COLUMNS} FROM doc WHERE mark IN ({','.join('?' * len(wanted))})"
-    with catalog.guarded():
-        return [Candidate(*row) for row in catalog.connection.execute(query, wanted)]
 
 
 class TitleMatch(msgspec.Struct, frozen=True):

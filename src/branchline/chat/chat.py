@@ -34,7 +34,7 @@ from branchline.conductor import Conductor, Event, SummaryDelta, TurnEnded
 from branchline.entries import BashExecution, Content, Image, Text
 from branchline.errors import BranchlineError, NotSupported
 from branchline.flows import Choose, Chosen, PluginCommand
-from branchline.models import COUNT_WORDS, READ_FILES, Tool, file_tools
+from branchline.models import COUNT_WORDS, Tool
 from branchline.views.file_mentions import mentions, with_mentions
 from branchline.views.humanize import format_size
 from branchline.views.tool_calls import short_path
@@ -55,16 +55,14 @@ class Chat:
         self._tools = tuple(conductor.tools)
         self.front = front
         self.services = services
-        allowed = {*allowed_tools, *([READ_FILES] if services.settings.file_tools == "allow" else [])}
         self.permissions = ChatPermissions(
-            front, lambda: self.conductor.session.id, self._tools, allowed, directory=lambda: self.directory
+            front, lambda: self.conductor.session.id, self._tools, allowed_tools
         )
         conductor.permissions = self.permissions
         self.attached: list[Attachment] = []
         """The attachments of the next prompt."""
         self.instructions = Instructions()
         """The instruction files for the directory of the session."""
-        self._file_tools: tuple[Tool, ...] = ()
         self._prepared_for: str | None = None
         self._failure = ""  # why the last prompt was not answered, until the next line
         self.left = False
@@ -145,7 +143,7 @@ class Chat:
 
     @property
     def directory(self) -> str:
-        """The directory of the session: instructions, mentioned files and file tools are relative to it."""
+        """The directory of the session: instructions and mentioned files are relative to it."""
         return self.services.directory(self.conductor.session)
 
     @property
@@ -153,17 +151,14 @@ class Chat:
         """The tools that are offered to the model; the offline model has an extra one to try."""
         model = self.conductor.model
         offline = model is not None and model.provider == "offline"
-        taken = {tool.name for tool in self._tools}
-        files = tuple(tool for tool in self._file_tools if tool.name not in taken)
-        return (*self._tools, *files, COUNT_WORDS) if offline else (*self._tools, *files)
+        return (*self._tools, COUNT_WORDS) if offline else self._tools
 
     def prepare(self) -> None:
-        """Load the instructions and offer the file tools of the directory that the session is in."""
+        """Load the instructions of the directory that the session is in."""
         if (directory := self.directory) == self._prepared_for:
             return
         self._prepared_for = directory
         settings = self.services.settings
-        self._file_tools = () if settings.file_tools == "off" else file_tools(directory)
         self.instructions = found = find_instructions(directory, settings.instructions)
         for file in found.files:
             path, size = short_path(file.path, os.path.expanduser("~")), format_size(len(file.text.encode()))

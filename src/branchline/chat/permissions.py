@@ -1,8 +1,7 @@
 """Tool permissions of a chat: the user confirms each call, unless its tool was allowed or denied by name.
 
 A model follows what it reads, and it reads files, web pages and sessions by other authors, so a call of an
-MCP tool is only a proposal. One question per session covers all file tools. Other tools that
-are functions of this program run without a question.
+MCP tool is only a proposal. Tools that are functions of this program run without a question.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 from branchline.chat.frontend import Frontend, Picker
 from branchline.chat.pickers import answer_picker
 from branchline.entries import ToolCall
-from branchline.models import READ_FILES, Tool
+from branchline.models import Tool
 from branchline.views.humanize import count
 from branchline.views.spans import Span
 from branchline.views.text import cut, one_line, safe
-from branchline.views.tool_calls import Call
-from branchline.views.tool_views import call_text
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
@@ -51,12 +48,9 @@ class ChatPermissions:
         session: Callable[[], str],
         tools: Iterable[Tool],
         allowed: Iterable[str] = (),
-        *,
-        directory: Callable[[], str],
     ) -> None:
         self._front = front
         self._session = session
-        self._directory = directory
         names = Counter(tool.full_name for tool in tools)
         self._allowed = frozenset(name for name in allowed if names[name] <= 1)
         self._chosen: dict[tuple[str, str], Permission] = {}
@@ -66,22 +60,16 @@ class ChatPermissions:
         """Return what happens when the model calls a tool."""
         if self._chosen_in != (now := self._session()):
             self._chosen_in = now
-            self._chosen = {
-                key: chosen
-                for key, chosen in self._chosen.items()
-                if chosen == "deny" and key != ("", f"permission {READ_FILES}")
-            }
-        chosen = self._chosen.get(_key(tool))
+            self._chosen = {key: chosen for key, chosen in self._chosen.items() if chosen == "deny"}
+        chosen = self._chosen.get((tool.server, tool.name))
         if chosen is not None:
             return chosen
-        if tool.full_name in self._allowed or (tool.permission and tool.permission in self._allowed):
-            return "allow"
-        return "ask" if tool.server or tool.permission else "allow"
+        return "ask" if tool.server and tool.full_name not in self._allowed else "allow"
 
     def set(self, tool: Tool, permission: Permission) -> None:
         """Decide about all later calls of a tool."""
         self.of(tool)  # forgets the answers of another session
-        self._chosen[_key(tool)] = permission
+        self._chosen[tool.server, tool.name] = permission
 
     async def refusal(self, tool: Tool, call: ToolCall, /) -> str | None:
         """Return why a call must not run; None lets it run."""
@@ -96,13 +84,10 @@ class ChatPermissions:
     async def _ask(self, tool: Tool, call: ToolCall) -> str | None:
         name = one_line(tool.full_name)
         if not self._front.can_ask:
-            option = shlex.quote(tool.permission or name)
             self._front.notice(
-                f"{name} was not called: no terminal to ask on; --allow-tool {option} allows it"
+                f"{name} was not called: no terminal to ask on; --allow-tool {shlex.quote(name)} allows it"
             )
             return _NOBODY
-        if tool.permission:
-            return await self._ask_for_files(tool, call)
         arguments = _json(call)
         self._front.line(
             Span(f"The model wants to call {name} (MCP server {one_line(tool.server)}):", "warning")
@@ -121,24 +106,6 @@ class ChatPermissions:
                 return _NEVER
             case _:
                 return _DENIED
-
-    async def _ask_for_files(self, tool: Tool, call: ToolCall) -> str | None:
-        """Ask once for all file tools; the answer holds for this session."""
-        place = one_line(self._directory())
-        self._front.line(Span(f"The model wants to read files below {place}:", "warning"))
-        self._front.text(_shortened(safe(call_text(Call(call.id, call.name, call.arguments)))), role="tool")
-        answers = {
-            "deny": "No, not in this session",
-            "allow": "Yes, let it list, read and search files there in this session",
-        }
-        picked = await self._front.pick(answer_picker("May it read files?", answers))
-        self.set(tool, "allow" if picked == "allow" else "deny")
-        return None if self.of(tool) == "allow" else _NEVER
-
-
-def _key(tool: Tool) -> tuple[str, str]:
-    """Return what an answer covers: one tool, or all tools that share a permission."""
-    return ("", f"permission {tool.permission}") if tool.permission else (tool.server, tool.name)
 
 
 def _question(name: str, *, long: bool) -> Picker:
@@ -197,7 +164,7 @@ async def tools(chat: Chat, words: str) -> None:
 
 
 def _named(known: Sequence[Tool], name: str) -> list[Tool]:
-    found = [tool for tool in known if name in (tool.full_name, tool.name, tool.permission or None)]
+    found = [tool for tool in known if name in (tool.full_name, tool.name)]
     if not found:
         raise LookupError(f"no tool named {name!r}; /tools lists them")
     return found

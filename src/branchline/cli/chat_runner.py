@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol
+from typing import Protocol
 
 import click
 import msgspec
@@ -58,7 +58,6 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: str | None = None
     instructions: tuple[str, ...] | None = None
     """Instruction files, in place of those of the settings."""
-    file_tools: Literal["ask", "allow", "off"] | None = None
     attached: tuple[str, ...] = ()
     """Files to attach to the first prompt."""
     allowed_tools: tuple[str, ...] = ()
@@ -241,7 +240,6 @@ def _settings(settings: Settings, wishes: ChatOptions) -> Settings:
     given = {
         "system_prompt": wishes.system_prompt,
         "instructions": wishes.instructions,
-        "file_tools": wishes.file_tools,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     return msgspec.structs.replace(settings, **chosen)

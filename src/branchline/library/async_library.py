@@ -63,7 +63,6 @@ class AsyncSessionLibrary:
     stats = _in_thread(SessionLibrary.stats)
     index_status = _in_thread(SessionLibrary.index_status)
     update_index = _in_thread(SessionLibrary.update_index)
-    search_similar = _in_thread(SessionLibrary.search_similar)
     details = _in_thread(SessionLibrary.details)
     rows_at = _in_thread(SessionLibrary.rows_at)
     trash = _in_thread(SessionLibrary.trash)

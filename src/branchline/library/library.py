@@ -558,27 +558,6 @@ class SessionLibrary(LibraryShortcuts):
             choose=choose,
         )
 
-    def search_similar(self, text: str, *, limit: int = 20, context: int = 160) -> Hits:
-        """Return the messages that are most similar in meaning to a text, by the embedder of the settings.
-
-        Messages without a vector are embedded first. Raises NotSupported without an embedder,
-        CatalogUnavailable without an index.
-        """
-        from branchline.errors import NotSupported  # noqa: PLC0415  as above
-        from branchline.library.search import show_marked  # noqa: PLC0415  as above
-        from branchline.library.similar import most_similar, update_embeddings  # noqa: PLC0415  as above
-        from branchline.plugins.embedders import load_embedder  # noqa: PLC0415  as above
-
-        name = settings.load().settings.embedder
-        if name is None:
-            raise NotSupported("a search by meaning needs an embedder; name one in the setting `embedder`")
-        embedder = load_embedder(name)
-        self.update_index()
-        update_embeddings(self._scanner, self._open_catalog, embedder)
-        found = most_similar(self._open_catalog, embedder, text, limit=limit)
-        scores = {one.mark: one.score for one in found}
-        return show_marked(self._scanner, self._open_catalog, scores, limit=limit, context=context)
-
     def update_index(self, *, progress: IndexProgress | None = None, rebuild: bool = False) -> IndexResult:
         """Index the text of every session. Raises CatalogUnavailable if there can be no index.
 

@@ -26,7 +26,6 @@ from branchline.catalog.candidates import (
     TitleMatch,
     candidates,
     documents_in,
-    documents_marked,
     documents_numbered,
     files_matching,
     is_indexable,
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
 
-__all__ = ["ChooseSessions", "SearchRedactor", "search", "show_marked"]
+__all__ = ["ChooseSessions", "SearchRedactor", "search"]
 
 _AT_ONCE = 4 << 20
 """Up to this many bytes of new text are indexed before a search; more is searched without the index."""
@@ -152,20 +151,6 @@ def search(
             return run.with_index(catalog)
     except CatalogUnavailable as problem:
         return run.without_index(str(problem))
-
-
-def show_marked(
-    scanner: Scanner[Any],
-    open_catalog: Callable[[], Catalog],
-    scores: Mapping[int, float],
-    *,
-    limit: int,
-    context: int,
-) -> Hits:
-    """Return messages by their marks as hits, best first. Raises CatalogUnavailable without an index."""
-    run = _Run(scanner, Query(), limit=limit, budget=0.0, context=context)
-    with open_catalog() as catalog:
-        return run.marked_messages(catalog, scores)
 
 
 class _Run:
@@ -320,32 +305,6 @@ class _Run:
                 left.append(file)
         self.covered = fresh | self.covered  # newest first
         return left, len(waiting)
-
-    def marked_messages(self, catalog: Catalog, scores: Mapping[int, float]) -> Hits:
-        self.catalog = catalog
-        compared = self.scanner.compare(partial(catalog.states, with_text=True))
-        self.covered = compared.unchanged
-        known = catalog.files(self._paths(compared.changed))
-        for file in compared.changed:
-            one = known.get(self._path(file))
-            if one is not None and one.is_indexed and one.stamp == self.scanner.stored_log(file).stamp:
-                self.covered[one.id] = file
-        waiting = len(compared.files) - len(self.covered)
-        self._leave_out_unlisted(catalog)
-        groups: dict[int, list[Candidate]] = {}
-        for found in documents_marked(catalog, scores):
-            if found.file in self.covered:
-                groups.setdefault(found.mark, []).append(found)
-        for mark, group in groups.items():
-            group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
-            self._take(scores[mark], group)
-        self.searched = len(self.covered)
-        return self._hits(
-            len(self.covered),
-            at_least=False,
-            total=len(self.found),
-            unindexed=waiting,
-        )
 
     def _begin(self) -> None:
         self.deadline = time.monotonic() + self.budget

@@ -1,7 +1,6 @@
 """Access to models: requests and events, the offline model, and every pydantic-ai provider by name."""
 
 from branchline.models.complete import acomplete, complete, stream_sync
-from branchline.models.file_tools import READ_FILES, file_tools
 from branchline.models.mcp import mcp_tools
 from branchline.models.offline import OfflineModel
 from branchline.models.partial_answer import PartialAnswer
@@ -25,7 +24,6 @@ from branchline.models.tools import COUNT_WORDS, call_tool, count_words, tool
 __all__ = [
     "COUNT_WORDS",
     "DEFAULT_MODEL",
-    "READ_FILES",
     "THINKING_LEVELS",
     "Done",
     "Model",
@@ -43,7 +41,6 @@ __all__ = [
     "call_tool",
     "complete",
     "count_words",
-    "file_tools",
     "mcp_tools",
     "model_by_name",
     "model_by_reference",

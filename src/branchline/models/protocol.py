@@ -37,8 +37,6 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     The function receives the arguments by keyword and may be a coroutine function. It returns a string,
     content blocks or any JSON value. If it raises, the model receives the exception as an error. ``server``
     is the MCP server that runs the tool, and ``name_there`` is the tool's name on that server.
-    ``permission`` is the permission that the user must grant before the function runs; it covers all tools
-    that name it.
     """
 
     name: str
@@ -47,7 +45,6 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     function: Callable[..., Any]
     server: str = ""
     name_there: str = ""
-    permission: str = ""
 
     @property
     def full_name(self) -> str:

@@ -131,10 +131,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         _help("Instruction files of chats, looked for in the working directory and the directories above."),
     ] = ("AGENTS.md",)
-    file_tools: Annotated[
-        Literal["ask", "allow", "off"],
-        _help("Let the model of a chat list, read and search files below the working directory."),
-    ] = "ask"
     mcp_servers: Annotated[
         dict[str, McpServerSettings], _help("MCP servers of chats, each as a table [mcp_servers.NAME].")
     ] = {}
@@ -157,9 +153,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         _help("Session files that the index leaves out, as patterns such as /home/me/secret/*."),
     ] = ()
-    embedder: Annotated[
-        str | None, _help("Installed embedder for a search by meaning; without one there is none.")
-    ] = None
     cache: Annotated[
         bool, _help("Keep indexes of large sessions in the cache directory, so that they open at once.")
     ] = True

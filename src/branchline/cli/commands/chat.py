@@ -65,11 +65,6 @@ __all__ = ["chat_command"]
 )
 @click.option("--no-mcp", is_flag=True, help="Do not start the MCP servers of the settings.")
 @click.option(
-    "--file-tools",
-    type=click.Choice(["ask", "allow", "off"]),
-    help="Let the model read files below the working directory (default: ask).",
-)
-@click.option(
     "--attach",
     "attached",
     type=click.Path(exists=True, dir_okay=False),

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-_FORMATS = ["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]
+_FORMATS = ["jsonl", "md", "html", "zotsession", "atif", "otel", "openai"]
 
 
 class PagePart(NamedTuple):

@@ -21,7 +21,6 @@ __all__ = ["import_command"]
     branchline import old.jsonl --cwd ~/work/shop --new-id
     branchline import logs.db#01jabc             a session of another agent's database
     branchline import talk.zotsession            becomes a zot session for this directory
-    branchline import trajectory.atif.json       ATIF, or chat JSONL: native sessions
     """,
 )
 @click.argument("file", metavar="FILE")
@@ -38,16 +37,10 @@ def import_command(
     """Copy a session file into the library. FILE is unchanged; DATABASE#ID names a session in a database.
 
     A portable zot file (.zotsession) becomes a new zot session, stored where zot finds it. Other sessions
-    are copied unchanged. The conversations of an ATIF trajectory or of OpenAI chat JSONL become new native
-    sessions. An exported page that was changed is refused.
+    are copied unchanged. An exported page that was changed is refused.
     """
     from branchline.actions.import_ import import_file
-    from branchline.actions.import_trajectories import is_trajectory_file
-    from branchline.stores import address_in
 
-    if address_in(file) is None and is_trajectory_file(file):
-        _import_trajectories(out, file, cwd, directory)
-        return
     done = import_file(file, cwd=cwd, new_id=new_id, directory=directory)
     if not done.copied:
         remark(f"{done.path} already exists; nothing was copied")
@@ -63,15 +56,3 @@ def import_command(
     if done.copied and done.findings:
         found = count(done.findings, "finding")
         remark(f"{found} in it; `branchline check {shlex.quote(done.path)}` lists them")
-
-
-def _import_trajectories(out: Output, file: str, cwd: str | None, directory: str | None) -> None:
-    from branchline.actions.import_trajectories import import_trajectories
-
-    made = import_trajectories(file, cwd=cwd, directory=directory)
-    if out.json:
-        sessions = [{"session": one.session, "path": one.path, "entries": one.entries} for one in made]
-        out.result("import", {**sessions[0], "source": made[0].source, "sessions": sessions})
-        return
-    for one in made:
-        out.line(f"imported {one.session} with {count(one.entries, 'entry', 'entries')}: {one.path}")

@@ -44,7 +44,6 @@ _behind: list[subprocess.Popen[bytes] | None] = []
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="At most N hits.")
 @click.option("--files", is_flag=True, help="Only the session files, each once.")
 @click.option("--open", "open_first", is_flag=True, help="Read the best hit: the path to its entry.")
-@click.option("--similar", is_flag=True, help="Search by meaning, with the embedder of the settings.")
 @click.option("--here", is_flag=True, help="Only sessions of this directory.")
 @store_option("Only the sessions in STORE.")
 @agent_option
@@ -54,7 +53,6 @@ def search_command(
     limit: int,
     files: bool,  # noqa: FBT001
     open_first: bool,  # noqa: FBT001
-    similar: bool,  # noqa: FBT001
     here: bool,  # noqa: FBT001
     directory: str | None,
     agents: tuple[str, ...],
@@ -72,10 +70,9 @@ def search_command(
     if files + open_first + out.json > 1 and open_first:
         raise click.UsageError("--open reads one hit; it does not go with --files or --json")
     library = chosen_library(directory, agents, everywhere=not here)
-    query = " ".join(words) if similar else " ".join(map(_quoted, words))
-    find = library.search_similar if similar else library.search
+    query = " ".join(map(_quoted, words))
     with usage_errors():
-        hits = find(query, limit=limit)
+        hits = library.search(query, limit=limit)
     notes = [*_open_quote(query), *hits.remarks]
     if out.json:
         out.result("search", _fields(hits, notes))

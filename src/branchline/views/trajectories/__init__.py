@@ -7,7 +7,7 @@ and reads nothing. A trajectory is the whole history of a path: a compaction hid
 from __future__ import annotations
 
 from branchline.views.trajectories.atif import atif
-from branchline.views.trajectories.chat_lines import openai_line, sharegpt_line
+from branchline.views.trajectories.chat_lines import openai_line
 from branchline.views.trajectories.otel import otel
 from branchline.views.trajectories.turns import Trajectory, TrajectoryTurn, trajectory_of
 
@@ -17,6 +17,5 @@ __all__ = [
     "atif",
     "openai_line",
     "otel",
-    "sharegpt_line",
     "trajectory_of",
 ]
