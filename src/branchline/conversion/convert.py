@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from branchline.conversion.converter import Converter
+from branchline.conversion.converter import Conversion, ConversionJob
 from branchline.conversion.entry_utils import missing_parts
-from branchline.conversion.fidelity import Fidelity, FidelityRecorder
+from branchline.conversion.fidelity import Fidelity, Ledger
 from branchline.conversion.finalize import finish
+from branchline.conversion.new_file import NewFile
 from branchline.conversion.origin_reader import origin_reader_for
 from branchline.conversion.output_buffer import OutputBuffer
 from branchline.conversion.plan import UNREADABLE
-from branchline.conversion.state import ConversionJob, ConversionState
 from branchline.conversion.whole_answers import with_whole_answers
 from branchline.entries import Header, Leaf
 from branchline.errors import DropsMessages, NotSupported
@@ -60,19 +60,19 @@ def convert(
     if restorer is None:
         source, leaf = with_whole_answers(source, leaf)
     job = ConversionJob(source, target, header, leaf, restorer)
-    made = Converter(job)
+    made = Conversion(job)
     if restorer is not None and (not made.has_same_parents() or made.dropped()):
-        plain = Converter(job._replace(restorer=None))
+        plain = Conversion(job._replace(restorer=None))
         if not made.has_same_parents() or len(plain.dropped()) < len(made.dropped()):
             made = plain
     if target.traits.rolls_back_turns and leaf is None and not made.placed_everything():
-        made = Converter(job._replace(leaf=made.plan.leaf, restorer=None))
+        made = Conversion(job._replace(leaf=made.plan.leaf, restorer=None))
         made.drop_branches()
     fidelity = made.ledger.close(
         source.format.name, target.name, len(source.findings), dropped=made.dropped()
     )
     left = _left_out(source, made) if leaf is None and target.traits.rolls_back_turns else ()
-    return Converted(data=made.out.content(), header=made.header, fidelity=fidelity, branches_left=left)
+    return Converted(data=made.file.out.content(), header=made.header, fidelity=fidelity, branches_left=left)
 
 
 def require_messages(made: Converted, name: str) -> None:
@@ -89,7 +89,7 @@ def require_messages(made: Converted, name: str) -> None:
     raise DropsMessages(f"{name} would lack {number} {noun} of the path ({reasons})")
 
 
-def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:
+def _left_out(source: EntryLog, made: Conversion) -> tuple[int, ...]:
     """Return the ends of the branches that are not in the new file."""
     kept = set(made.plan.order)
     return tuple(tip for tip in branch_tips(source) if tip not in kept)
@@ -101,8 +101,8 @@ def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
     Moves, and on a path also labels, are left out: the caller writes them.
     """
     header = Header(id="", version=3)
-    made = Converter(ConversionJob(source, PI, header, leaf, bare=True))
-    yield made.out.content()[len(PI.required_writer().encode_header(header)) :]
+    made = Conversion(ConversionJob(source, PI, header, leaf, bare=True))
+    yield made.file.out.content()[len(PI.required_writer().encode_header(header)) :]
 
 
 def branch_tips(source: EntryLog) -> list[int]:
@@ -126,16 +126,16 @@ def _is_continued(tree: Tree, position: int) -> bool:
 
 def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, *, exact: bool) -> Converted:
     """Copy or fork into a file of the same format."""
-    ledger, tree = FidelityRecorder(source.tree), source.tree
+    ledger, tree = Ledger(source.tree), source.tree
     order = range(len(tree)) if leaf is None else tree.path_positions(leaf)
     images, gone = _images_apart(source, order)
     for position in order:
         if position in tree.placeholders:
-            ledger.lost(position, UNREADABLE)
+            ledger.settle(position, lost=UNREADABLE)
         elif position in gone:
-            ledger.approximated(position, f"with a note in place of {gone[position]}")
+            ledger.settle(position, f"with a note in place of {gone[position]}")
         else:
-            ledger.carried(position)
+            ledger.settle(position)
             ledger.restored += position not in images
     if exact and leaf is None and not images:
         data, header = source.bytes_between(0, None), source.reading.header or header
@@ -168,8 +168,8 @@ def _images_apart(source: EntryLog, order: Sequence[int]) -> tuple[set[int], dic
 
 def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
     """Fork a path in the same format, with labels and title."""
-    made = ConversionState(ConversionJob(source, target, header, leaf))
-    data = target.required_writer().fork(source, leaf, header)
+    writer = target.required_writer()
+    data = writer.fork(source, leaf, header)
     if (
         target.traits.splits_answers
     ):  # ids are derived from lines, so that the end of the path becomes the leaf
@@ -178,6 +178,7 @@ def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> byte
         if end is not None:
             out.write([Leaf(id="end", parent=end, timestamp=header.timestamp, target=end)])
         return out.content()
-    made.adopt(data)
-    finish(made)
-    return made.out.content()
+    file = NewFile(source, target, header, writer.encode_header(header))
+    file.adopt(data)
+    finish(source, file, header, leaf, marks=target is PI)
+    return file.out.content()

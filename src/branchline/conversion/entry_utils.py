@@ -41,7 +41,6 @@ __all__ = [
     "ToolResultForms",
     "calls_with_long_numbers",
     "chained",
-    "group_tool_results",
     "has_native_form",
     "message_of",
     "missing_parts",
@@ -53,6 +52,7 @@ __all__ = [
     "spoken_messages",
     "with_edit",
     "with_model",
+    "with_possible_time",
     "with_unknown_cost",
     "with_usage",
     "without_thinking",
@@ -117,22 +117,6 @@ def calls_with_long_numbers(entry: Entry) -> bool:
         elif isinstance(value, int) and not -_EXACT <= value <= _EXACT:
             return True
     return False
-
-
-def group_tool_results(run: Sequence[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:
-    """Group consecutive tool results; every other entry is alone."""
-    group: list[tuple[int, Entry]] = []
-    for item in run:
-        if group and not (isinstance(message_of(item[1]), ToolResult) and _is_result(group[-1])):
-            yield group
-            group = []
-        group.append(item)
-    if group:
-        yield group
-
-
-def _is_result(item: tuple[int, Entry]) -> bool:
-    return isinstance(message_of(item[1]), ToolResult)
 
 
 def chained(entries: Sequence[Entry]) -> list[Entry]:

@@ -5,15 +5,16 @@ Every entry is in exactly one of the three, so the numbers add up.
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from branchline.tree import Tree
 
-__all__ = ["Fidelity", "FidelityNote", "FidelityRecorder", "kind_of"]
+__all__ = ["Fidelity", "FidelityNote", "Ledger", "Remark", "kind_of"]
 
 _ROLES = {
     "user": "user message",
@@ -86,7 +87,23 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
         return {**fields, "counts": self.counted()}
 
 
-class FidelityRecorder:
+class Remark(enum.IntEnum):
+    """What is different about an entry that was written, in the order in which the report says it."""
+
+    EDITED = enum.auto()
+    FORM = enum.auto()
+    REDUCED = enum.auto()
+    UNTHOUGHT = enum.auto()
+    TIMED = enum.auto()
+    JOINED = enum.auto()
+    MISSING = enum.auto()
+    FRAMEWORK = enum.auto()
+    UNREAD = enum.auto()
+    INCOMPLETE = enum.auto()
+    FOREIGN = enum.auto()
+
+
+class Ledger:
     """Records the outcome of each entry during a conversion; the first record of an entry counts."""
 
     def __init__(self, tree: Tree) -> None:
@@ -100,15 +117,21 @@ class FidelityRecorder:
     def __contains__(self, position: object) -> bool:
         return position in self._seen
 
-    def carried(self, position: int) -> None:
-        if self._is_first(position):
-            self._carried[kind_of(self._tree, position)] += 1
+    def settle(self, position: int, changed: str = "", lost: str = "") -> None:
+        """Record an entry as lost or as approximated, for this reason; without a reason, as carried."""
+        if position in self._seen:
+            return
+        self._seen.add(position)
+        kind = kind_of(self._tree, position)
+        if not (changed or lost):
+            self._carried[kind] += 1
+            return
+        book = self._lost if lost else self._approximated
+        book.setdefault((kind, lost or changed), []).append(self._tree.keys[position])
 
-    def approximated(self, position: int, how: str) -> None:
-        self._note(self._approximated, position, how)
-
-    def lost(self, position: int, why: str) -> None:
-        self._note(self._lost, position, why)
+    def written(self, position: int, remarks: Mapping[Remark, str]) -> None:
+        """Record an entry that is in the new file: carried, unless there is something to say about it."""
+        self.settle(position, "; ".join(remarks[one] for one in sorted(remarks)))
 
     def lost_among(self, positions: Iterable[int], *, other_than: Container[str]) -> list[int]:
         """Return which of these entries were lost, for other reasons than these."""
@@ -118,17 +141,6 @@ class FidelityRecorder:
     def has_lost(self, why: str) -> bool:
         """Return whether anything was lost for this reason."""
         return any(reason == why for _, reason in self._lost)
-
-    def _note(self, book: dict[tuple[str, str], list[str]], position: int, why: str) -> None:
-        if self._is_first(position):
-            page = book.setdefault((kind_of(self._tree, position), why), [])
-            page.append(self._tree.keys[position])
-
-    def _is_first(self, position: int) -> bool:
-        if position in self._seen:
-            return False
-        self._seen.add(position)
-        return True
 
     def close(self, source: str, target: str, damage: int, *, dropped: tuple[str, ...] = ()) -> Fidelity:
         """Return the report."""

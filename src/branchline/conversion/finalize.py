@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from branchline.conversion.fallbacks import replace_lone_surrogates
+from branchline.conversion.new_file import NewFile
 from branchline.conversion.origin import Origin, with_origin
 from branchline.conversion.output_buffer import REFUSALS
 from branchline.entries import (
@@ -24,9 +25,6 @@ from branchline.entries import (
 )
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
-
-if TYPE_CHECKING:
-    from branchline.conversion.state import ConversionState
 
 __all__ = ["finish", "header_with_model"]
 
@@ -60,68 +58,67 @@ def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
     return {}
 
 
-def finish(conversion: ConversionState) -> None:
-    """Write the title, labels and leaf of the source, unless the new file has them already."""
-    out, reading = conversion.out.transcript, conversion.source.reading
-    leaf_key = conversion.key_of(conversion.plan.leaf)
-    labels = reading.labels
-    title = conversion.source.title
-    if conversion.exact:  # every title and label has been written as an entry
-        title, labels = None, {}
-    is_prompt = conversion.target.traits.lists_last_prompt and "session_info" not in out.tree.types
+def finish(
+    source: EntryLog, file: NewFile, header: Header, leaf: int, *, exact: bool = False, marks: bool = False
+) -> None:
+    """Write the title, labels and leaf of the source, unless the new file has them already.
+
+    With ``exact``, every title and label has been written as an entry. With ``marks``, lines say that the
+    conversion made them.
+    """
+    out, traits = file.out.transcript, file.target.traits
+    leaf_key = file.key_of(leaf)
+    title, labels = (None, {}) if exact else (source.title, source.reading.labels)
+    is_prompt = traits.lists_last_prompt and "session_info" not in out.tree.types
     if title and (is_prompt or _words(out.reading.title) != _words(title)):
-        _add(conversion, SessionInfo(**_common(conversion, "title", leaf_key), name=title))
+        _add(file, SessionInfo(**_common(file, header, "title", leaf_key), name=title), marks=marks)
     for number, (key, state) in enumerate(labels.items()):
-        position = conversion.source.tree.positions.get(key, ROOT)
-        if position not in conversion.written:
+        position = source.tree.positions.get(key, ROOT)
+        if position not in file.written:
             continue
-        named = out.tree.keys[conversion.written[position]]
+        named = out.tree.keys[file.written[position]]
         known = out.reading.labels.get(named)
         if known is None or known.text != state.text:
-            common = _common(conversion, f"label {number}", leaf_key)
+            common = _common(file, header, f"label {number}", leaf_key)
             common["timestamp"] = state.time or common["timestamp"]
-            _add(conversion, Label(**common, target=named, label=state.text))
-    if _leaf_differs(conversion) or (conversion.target.traits.ends_with_position and len(out.tree)):
-        _add(conversion, Leaf(**_common(conversion, "leaf", leaf_key), target=leaf_key))
+            _add(file, Label(**common, target=named, label=state.text), marks=marks)
+    if _leaf_differs(source, file, leaf) or (traits.ends_with_position and len(out.tree)):
+        _add(file, Leaf(**_common(file, header, "leaf", leaf_key), target=leaf_key), marks=marks)
 
 
-def _leaf_differs(conversion: ConversionState) -> bool:
+def _leaf_differs(source: EntryLog, file: NewFile, wanted: int) -> bool:
     """Return whether the new file would open with another leaf than the source."""
-    out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
-    while wanted != ROOT and wanted not in conversion.written:
+    out, tree = file.out.transcript, source.tree
+    while wanted != ROOT and wanted not in file.written:
         wanted = tree.nearest_conversation_entry(tree.parents[wanted])
     here = ROOT if out.leaf is None else out.tree.position(out.leaf)
-    if conversion.image_of(here) != wanted:
+    if file.image_of(here) != wanted:
         return True
-    # Some readers of pi's format do not support leaf entries and use the last line.
-    last = conversion.image_of(len(out.tree) - 1)
-    return conversion.target.traits.native_entries and last != wanted
+    # pi 1.5.0 and oh-my-pi do not know leaf entries and continue at the last line.
+    last = file.image_of(len(out.tree) - 1)
+    return file.target.traits.native_entries and last != wanted
 
 
-def _add(conversion: ConversionState, entry: Entry) -> None:
+def _add(file: NewFile, entry: Entry, *, marks: bool) -> None:
     """Write an additional entry, unless the format rejects it."""
-    if conversion.keeper is not None:
-        conversion.out.add(with_origin(encode_entry(entry), Origin(made=True)))
+    if marks:
+        file.out.add(with_origin(encode_entry(entry), Origin(made=True)))
         return
     for form in (entry, replace_lone_surrogates(entry)):
         try:
             if form is not None:
-                conversion.out.write([form])
+                file.out.write([form])
         except REFUSALS:
             continue
         return
 
 
-def _common(conversion: ConversionState, what: str, parent: str | None) -> dict[str, Any]:
-    name = f"{conversion.header.id} {what}".encode("utf-8", "surrogatepass")
+def _common(file: NewFile, header: Header, what: str, parent: str | None) -> dict[str, Any]:
+    name = f"{header.id} {what}".encode("utf-8", "surrogatepass")
     found = hashlib.sha256(name)
-    while found.hexdigest()[:16] in conversion.out.transcript.tree.positions:  # from an earlier conversion
+    while found.hexdigest()[:16] in file.out.transcript.tree.positions:  # from an earlier conversion
         found.update(b"again")
-    return {
-        "id": found.hexdigest()[:16],
-        "parent": parent,
-        "timestamp": conversion.header.timestamp,
-    }
+    return {"id": found.hexdigest()[:16], "parent": parent, "timestamp": header.timestamp}
 
 
 def _words(title: str | None) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.context import ContextMessage, milliseconds
 from branchline.context.builder import apply_edit, entry_messages, opening_messages
-from branchline.conversion.fidelity import FidelityRecorder
 from branchline.entries import (
     SIDE_TYPES,
     AssistantMessage,
@@ -34,11 +33,21 @@ __all__ = [
     "UNREADABLE",
     "WITHHELD",
     "ConversionPlan",
+    "Skip",
     "kept_messages",
     "make_plan",
     "parents_first",
     "summary_follows",
 ]
+
+
+class Skip(NamedTuple):
+    """An entry that is not written. Without a reason, something else in the new file says the same."""
+
+    position: int
+    changed: str = ""
+    """How the new file has it instead."""
+    lost: str = ""
 
 
 class ConversionPlan(NamedTuple):
@@ -62,68 +71,56 @@ class ConversionPlan(NamedTuple):
     """Entries after which the context starts empty."""
     sent: dict[int, Message | None]
     """What the source's agent sends to a model in place of a message on the path; None if nothing."""
+    omitted: Sequence[Skip]
+    """The entries that are not in ``order``."""
 
 
 def make_plan(
     source: EntryLog,
     target: Format,
     leaf: int | None,
-    ledger: FidelityRecorder,
     *,
     as_in_file: bool,
     adds_title: bool,
 ) -> ConversionPlan:
-    """Plan a path, or (``leaf`` None) the whole tree. Records omitted entries in the ledger.
+    """Plan a path, or (``leaf`` None) the whole tree.
 
     ``as_in_file`` keeps the order of the file even if an entry precedes its parent. ``adds_title`` if the
     title is added at the end where no entry on the path gives it.
     """
-    tree = source.tree
+    tree, unsupported = source.tree, target.traits.unsupported
     leaf_position = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
-    whole = leaf is None
-    if whole and "branch" in target.traits.unsupported:
-        whole = False
-        on_path = set(_with_side_records(tree, leaf_position))
-        is_kept = adds_title and "session_info" not in target.traits.unsupported
-        title = _place_of_title(source) if is_kept else -1
-        for position in range(len(tree)):
-            if position in on_path:
-                continue
-            if position == title:
-                ledger.approximated(position, "at the end of the path, without its time")
-            else:
-                why = f"not on the active path, and {target.traits.unsupported['branch']}"
-                ledger.lost(position, why if position not in tree.placeholders else UNREADABLE)
+    whole = leaf is None and "branch" not in unsupported
+    omitted: list[Skip] = []
     order: Sequence[int] = _with_side_records(tree, leaf_position)
     if whole and target.traits.active_branch_last:
         order, left = branch_by_branch(tree, leaf_position, rolled_back=target.traits.rolls_back_turns)
-        for position in left:
-            ledger.lost(position, NOT_ACTIVE if position not in tree.placeholders else UNREADABLE)
+        omitted += _left_out(tree, left, NOT_ACTIVE)
     elif whole:
         order = range(len(tree)) if as_in_file else parents_first(tree)
+    elif leaf is None:
+        title = _place_of_title(source) if adds_title and "session_info" not in unsupported else -1
+        omitted += _off_the_path(source, order, title, unsupported["branch"])
     if withheld := source.reading.withheld:
-        for position in sorted(withheld.intersection(order)):
-            ledger.lost(position, WITHHELD)
+        omitted += (Skip(position, lost=WITHHELD) for position in sorted(withheld.intersection(order)))
         order = [position for position in order if position not in withheld]
     fresh = _fresh_starts(source, order)
-    one_root = "branch" in target.traits.unsupported or target.traits.rolls_back_turns
-    if not whole and one_root and (starts := [position for position in order if position in fresh]):
-        for position in order[: order.index(starts[-1])]:
-            ledger.lost(position, "the conversation was restarted after it, which the format cannot express")
-        order = order[order.index(starts[-1]) :]
-    if not whole and {"compaction", "summary"} & target.traits.unsupported.keys():
-        order = _from_the_summary(source, target, list(order), ledger)
-    if not whole and not target.traits.native_entries:
-        order = _results_together(tree, order)
-    edits = _edits(source, order, leaf_position) if "context_edit" in target.traits.unsupported else {}
+    if not whole:
+        if "branch" in unsupported or target.traits.rolls_back_turns:  # the file has one root
+            order = _from_the_last_start(order, fresh, omitted)
+        if "compaction" in unsupported or "summary" in unsupported:
+            order = _from_the_summary(source, target, list(order), omitted)
+        if not target.traits.native_entries:
+            order = _results_together(tree, order)
+    edits = _edits(source, order, leaf_position) if "context_edit" in unsupported else {}
     spent: dict[int, Usage] = {}
     folded: set[int] = set()
-    if "usage" in target.traits.unsupported:
+    if "usage" in unsupported:
         _fold_usage(source, order, spent, folded)
     pieces = _pieces(source, order)
     sent = {} if target.traits.appendable else _sent(source, leaf_position, edits)
     return ConversionPlan(
-        order, leaf_position, not whole, edits, spent, frozenset(folded), pieces, fresh, sent
+        order, leaf_position, not whole, edits, spent, frozenset(folded), pieces, fresh, sent, omitted
     )
 
 
@@ -133,6 +130,32 @@ NOT_ACTIVE = "not on the active path, and the format keeps only branches that be
 _BEHIND = SIDE_TYPES - {"leaf"}
 _BARRIERS = frozenset({"compaction", "branch_summary", "context_cleared"})
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change"}
+
+
+def _left_out(tree: Tree, positions: Iterable[int], why: str) -> Iterator[Skip]:
+    """Yield entries that are lost for this reason, or because nobody can read them."""
+    for position in positions:
+        yield Skip(position, lost=UNREADABLE if position in tree.placeholders else why)
+
+
+def _off_the_path(source: EntryLog, path: Sequence[int], title: int, why: str) -> Iterator[Skip]:
+    """Yield everything that is not on the path. The title is written again after it."""
+    on_path = set(path)
+    for position in range(len(source.tree)):
+        if position == title and position not in on_path:
+            yield Skip(position, "at the end of the path, without its time")
+        elif position not in on_path:
+            yield from _left_out(source.tree, (position,), f"not on the active path, and {why}")
+
+
+def _from_the_last_start(order: Sequence[int], fresh: Container[int], omitted: list[Skip]) -> Sequence[int]:
+    """Return a path from the last entry on that empties the context, for a file with one root."""
+    starts = [number for number, position in enumerate(order) if position in fresh]
+    if not starts:
+        return order
+    why = "the conversation was restarted after it, which the format cannot express"
+    omitted += (Skip(position, lost=why) for position in order[: starts[-1]])
+    return order[starts[-1] :]
 
 
 def _place_of_title(source: EntryLog) -> int:
@@ -177,7 +200,11 @@ def branch_by_branch(tree: Tree, leaf: int, *, rolled_back: bool) -> tuple[list[
     """Return all positions with each branch contiguous and the active one last; and the omitted ones.
 
     With ``rolled_back``, a branch is kept only if it begins with a prompt and contains no compaction, because
-    only such branches can be rolled back.
+    only such branches can be rolled back: Codex 0.166.0 has one live path in a file, and its row
+    ``thread_rolled_back {num_turns}`` takes back whole turns, each from its prompt on.
+
+        q1 ─ a1 ─┬─ q2 ─ a2           q1 a1 q2 a2 (1 turn rolled back) q3 a3
+                 └─ q3 ─ a3 (leaf)
     """
     active = set(tree.path_positions(leaf))
     children: dict[int, list[int]] = {}
@@ -258,9 +285,7 @@ def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
     return frozenset(marks)
 
 
-def _from_the_summary(
-    source: EntryLog, target: Format, order: list[int], ledger: FidelityRecorder
-) -> list[int]:
+def _from_the_summary(source: EntryLog, target: Format, order: list[int], omitted: list[Skip]) -> list[int]:
     """Return a path from its last compaction on: the summary first, then what it keeps, then the rest.
 
     The path itself, if the target has a compaction for it.
@@ -278,10 +303,9 @@ def _from_the_summary(
         return order
     first = tree.positions.get(entry.first_kept or "", ROOT)
     start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
-    for position in order[:start]:
-        ledger.lost(position, "replaced by a summary; the format has no other compaction")
-    for place in places[:-1]:
-        ledger.lost(order[place], "replaced by a newer summary")
+    why = "replaced by a summary; the format has no other compaction"
+    omitted += (Skip(position, lost=why) for position in order[:start])
+    omitted += (Skip(order[place], lost="replaced by a newer summary") for place in places[:-1])
     kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
     return [order[last], *kept, *order[last + 1 :]]
 
@@ -297,7 +321,11 @@ def summary_follows(source: EntryLog, entry: Compaction) -> bool:
 def _results_together(tree: Tree, order: Sequence[int]) -> list[int]:
     """Return a path in which the results of an answer follow each other; records between them come last.
 
-    Agents record hooks and progress between the results of parallel calls. A model accepts nothing there.
+    Agents record hooks and progress between the results of parallel calls: Claude Code 2.1 writes
+    ``attachment`` rows there, and ``progress`` rows until 2.1.85. A model accepts nothing there.
+
+        answer(a, b) ─ result a ─ hook ─ result b ─ prompt
+        answer(a, b) ─ result a ─ result b ─ hook ─ prompt
     """
     found: list[int] = []
     waiting: list[int] = []

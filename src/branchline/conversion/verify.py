@@ -7,14 +7,33 @@ equivalent notations (a text or one text block, false or absent) are ignored.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import msgspec
 
 from branchline.context import milliseconds
-from branchline.entries import Entry, MessageEntry, entry_fields, message_fields
+from branchline.conversion.entry_utils import calls_with_long_numbers, message_of
+from branchline.conversion.fallbacks import replace_lone_surrogates
+from branchline.conversion.fidelity import Remark
+from branchline.conversion.new_file import NewFile
+from branchline.entries import (
+    AssistantMessage,
+    BranchSummary,
+    Compaction,
+    Entry,
+    MessageEntry,
+    UsageEntry,
+    entry_fields,
+    message_fields,
+)
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.pi import PI
 
-__all__ = ["missing_fields"]
+__all__ = ["Verifier", "missing_fields"]
+
+_LONG_NUMBER = re.compile(rb"\d{16}")
+_SURROGATE = b"\\ud"
 
 _PLACES = frozenset(
     {
@@ -59,6 +78,78 @@ _FIELD_NAMES = {
     "content": "a part of the content",
     "systemMessage": "the system prompt",
 }
+
+
+class Verifier:
+    """Compares entries with what the target's agent will read for them."""
+
+    def __init__(self, source: EntryLog, file: NewFile) -> None:
+        self._source, self._file = source, file
+
+    def remarks(self, position: int, entry: Entry, place: int | None, around: range) -> dict[Remark, str]:
+        """Return what is different at ``place``; ``around`` are the positions written for this entry.
+
+        A row about the session, such as a title, has no position in its tree.
+        """
+        unread = self._unread(entry, place)
+        found = {Remark.UNREAD: "; ".join(unread)} if unread else {}
+        if place is None:
+            return found
+        continues = place in self._file.out.transcript.tree.continuations
+        if continues and position not in self._source.tree.continuations:
+            found[Remark.JOINED] = "joined with the answer before it"
+        if self._file.target is not PI and (missing := self._not_kept(entry, place, around)):
+            found[Remark.MISSING] = "without " + ", ".join(missing)
+        return found
+
+    def _unread(self, entry: Entry, place: int | None) -> list[str]:
+        """Return what the target's agent does not see of an entry in the new file."""
+        out, target, line = self._file.out.transcript, self._file.target, b""
+        limits, traits = target.limits, target.traits
+        if place is not None:
+            entry, line = out.entry(place), out.raw(place)
+        found = [] if limits is None else list(limits.unread(entry))
+        if traits.rounds_integers and _LONG_NUMBER.search(line) and calls_with_long_numbers(entry):
+            found.append(f"with whole numbers that {traits.name} rounds")
+        if (
+            not traits.keeps_lone_surrogates
+            and (place is None or _SURROGATE in line)
+            and replace_lone_surrogates(entry) is not None
+        ):
+            found.append(f"with lone surrogates that {traits.name} does not keep")
+        if limits is not None and (problem := limits.line_problem(len(line) + 1)) is not None:
+            found.append(f"with a long line: {problem}")
+        return found
+
+    def _not_kept(self, entry: Entry, place: int, around: range) -> tuple[str, ...]:
+        """Return what the new file lacks of an entry.
+
+        Its usage may be written before it, and further parts of an answer after it.
+        """
+        out, kinds = self._file.out.transcript, self._file.out.transcript.tree.types
+        before = range(around.start, place)
+        beside = [out.entry(other) for other in before if kinds[other] == "usage"]
+        spent = next((other.usage for other in beside if isinstance(other, UsageEntry)), None)
+        found = out.entry(place)
+        if self._file.target.traits.splits_answers:
+            found = self._whole_answer(found, range(place + 1, around.stop))
+        if found.type != entry.type:
+            return () if isinstance(entry, Compaction) else ("its kind of entry",)
+        missing = missing_fields(entry, found, spent)
+        if isinstance(entry, BranchSummary):  # its text is written beside it
+            missing = tuple(name for name in missing if name != "the summary for the model")
+        if not self._file.kept.names_models:  # the entry before an answer names its model
+            missing = tuple(name for name in missing if name not in ("the model", "the provider"))
+        return missing
+
+    def _whole_answer(self, found: Entry, after: range) -> Entry:
+        """Return an answer with the parts written after it."""
+        message = message_of(found)
+        for part in map(self._file.out.transcript.entry, after):
+            more = message_of(part)
+            if isinstance(message, AssistantMessage) and isinstance(more, AssistantMessage):
+                message = self._file.target.reader.merge_answers(message, more) or message
+        return found if message is None else msgspec.structs.replace(found, message=message)
 
 
 def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
