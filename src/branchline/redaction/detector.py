@@ -21,7 +21,8 @@ from typing import NamedTuple
 from branchline.redaction.aws_keys import aws_secret_keys
 from branchline.redaction.disguises import disguised, merged
 from branchline.redaction.languages import escaped_words, passwords_abroad
-from branchline.redaction.names import NAME_SIGNS, assigned_value, is_plain_password, secret_kind_by_name
+from branchline.redaction.name_rules import is_plain_password
+from branchline.redaction.names import NAME_SIGNS, assigned_value, secret_kind_by_name
 from branchline.redaction.places import PLACE_SIGNS, PLACES, Read, Secret
 from branchline.redaction.randomness import is_placeholder, looks_like_words
 from branchline.redaction.rules import INNER, RULES, Inner, Rule
