@@ -22,16 +22,27 @@ from typing import NamedTuple
 
 import msgspec
 
-from branchline.redaction.detector import Secret, find_secrets, has_own_form, search, secret_kind_by_name
+from branchline.redaction.detector import (
+    Reason,
+    Secret,
+    explain,
+    find_secrets,
+    has_own_form,
+    may_begin,
+    search,
+    secret_kind_by_name,
+)
 from branchline.redaction.disguises import disguises, encoded_secrets, holds_encoded_text, merged
 from branchline.redaction.known import KnownValues
 
 __all__ = [
     "Hit",
+    "Reason",
     "Redacted",
     "RedactedBytes",
     "RedactionCount",
     "count_by_kind",
+    "explain",
     "has_own_form",
     "redact",
     "redact_bytes",
@@ -245,7 +256,7 @@ def _suspects_in(text: str) -> list[Secret]:
     secrets, unsure = search(text)
     suspects = [*secrets, *(Secret(place, place + 1, "") for place in unsure)]
     suspects += (Secret(*escaped.span(), "") for escaped in _ESCAPED.finditer(text))
-    suspects += (Secret(place, place + 1, "") for place in disguises(text))
+    suspects += (Secret(place, place + 1, "") for place in disguises(text, may_begin))
     suspects.sort()
     return suspects
 

@@ -310,11 +310,12 @@ _BY_WORD = {
 def decide(given: Given) -> Decision:
     """Return what the first rule for this name that applies says about the value."""
     rule = next(rule for rule in _BY_WORD[given.word, given.spelling] if rule.applies(given))
+    name = f"name, {given.spelling.value}: {rule.name}"
     if rule.kind is None:
-        return Decision(None, f"name, {given.spelling.value}: {rule.name}")
+        return Decision(None, name)
     if rule.value is _is_password:
         secret, value = _password_value(given)
-        return Decision(
-            rule.kind if secret else None, f"name, {given.spelling.value}: {rule.name}; value: {value}"
-        )
-    return Decision(rule.kind if rule.value(given) else None, f"name, {given.spelling.value}: {rule.name}")
+        return Decision(rule.kind if secret else None, f"{name}; value: {value}")
+    if rule.value(given):
+        return Decision(rule.kind, name)
+    return Decision(None, f"{name}; value: not random, or a placeholder")

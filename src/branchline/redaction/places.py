@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline.redaction.randomness import LONGEST, is_placeholder, is_reference, looks_random
 
-__all__ = ["PLACES", "PLACE_SIGNS", "Read", "Secret", "private_key"]
+__all__ = ["PLACES", "PLACE_SIGNS", "Place", "Read", "Secret", "private_key"]
 
 
 class Secret(NamedTuple):
@@ -27,10 +27,13 @@ class Secret(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The secrets found, and how far the text was read."""
+    """The secrets found, how far the text was read, and for :func:`~branchline.redaction.explain` the rule."""
 
     found: list[Secret]
     until: int
+    rule: str = ""
+    rejected: tuple[int, int] | None = None
+    """The value that the rule says is no secret."""
 
 
 Token = Callable[[str, int], "list[Secret]"]
@@ -406,30 +409,38 @@ def _putty(text: str, place: int, _: Token) -> Read:
     return _NOTHING if block is None else Read([Secret(block.start("body"), block.end(), "private-key")], 0)
 
 
-PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
-    ("bB", r"(?:earer|asic)(?=[ \t\\%+])", _presented),
-    ("B", r"(?:EARER|ASIC)(?=[ \t\\%+])", _presented),
-    (":", r"//(?:(?=[^\s/\"'<>]{1,700}@)|(?<=otpauth://))|\\+/\\+/(?=[^\s/\"'<>]{1,700}@)", _address),
-    (":", r"\d{4,5}:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])|\*:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])", _pgpass),
-    ("=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
-    ("-", r"(?<=-----)(?=BEGIN )", _block),
-    ("-", r"(?<=Private-)(?=Lines: )", _putty),
-    ("-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
-    ("w", r"d(?<=htpasswd)(?=(?:[ ]-\w{1,8}(?:[ ]\d{1,9})?){0,5}?[ ]-[a-zA-Z]{0,8}b)", _argument),
-    ("_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
-    ("p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
-    ("-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
-    ("u", r"ser(?<=net user)(?=[ ])", _argument),
-    (":", r"(?<=oracle:)(?=thin:|oci8?:)|(?<=WIFI:)(?=[A-Z]:)", _argument),
-    ("w", r"d(?<=chpasswd)", _echoed),
-    ("-", r"(?<=sudo -)(?=S\b)|(?<=--password-)(?=stdin\b)", _echoed),
-    ("k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
-    ("K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
-    ("bB", r"[yY] (?=(?i:password )?')", _identified),
-    ("(", r"(?='[^'\s]{3})(?<=PASSWORD\()", _identified),
-    ("(", r"(?='[^'\s]{3})(?<=password\()", _identified),
-    ("x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
-)  # fmt: skip
-"""For each context: sign letters, the condition around them, and the function that reads the text."""
+class Place(NamedTuple):
+    """A context: its name, the letters to stop at, the condition around them, and what reads the text there."""
 
-PLACE_SIGNS = tuple((letters, around) for letters, around, _ in PLACES)
+    name: str
+    signs: str
+    around: str
+    read: Callable[[str, int, Token], Read]
+
+
+PLACES: tuple[Place, ...] = (
+    Place("Bearer and Basic", "bB", r"(?:earer|asic)(?=[ \t\\%+])", _presented),
+    Place("Bearer and Basic", "B", r"(?:EARER|ASIC)(?=[ \t\\%+])", _presented),
+    Place("user and password of an address", ":", r"//(?:(?=[^\s/\"'<>]{1,700}@)|(?<=otpauth://))|\\+/\\+/(?=[^\s/\"'<>]{1,700}@)", _address),
+    Place("line of .pgpass", ":", r"\d{4,5}:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])|\*:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])", _pgpass),
+    Place("signature of an address", "=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
+    Place("private key", "-", r"(?<=-----)(?=BEGIN )", _block),
+    Place("PuTTY private key", "-", r"(?<=Private-)(?=Lines: )", _putty),
+    Place("option of a command", "-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
+    Place("htpasswd -b", "w", r"d(?<=htpasswd)(?=(?:[ ]-\w{1,8}(?:[ ]\d{1,9})?){0,5}?[ ]-[a-zA-Z]{0,8}b)", _argument),
+    Place("rabbitmqctl add_user", "_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
+    Place("requirepass, sqlplus", "p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
+    Place("ConvertTo-SecureString", "-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
+    Place("net user", "u", r"ser(?<=net user)(?=[ ])", _argument),
+    Place("Oracle address, WIFI code", ":", r"(?<=oracle:)(?=thin:|oci8?:)|(?<=WIFI:)(?=[A-Z]:)", _argument),
+    Place("chpasswd", "w", r"d(?<=chpasswd)", _echoed),
+    Place("sudo -S, --password-stdin", "-", r"(?<=sudo -)(?=S\b)|(?<=--password-)(?=stdin\b)", _echoed),
+    Place("cookie", "k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
+    Place("cookie", "K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
+    Place("IDENTIFIED BY", "bB", r"[yY] (?=(?i:password )?')", _identified),
+    Place("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=PASSWORD\()", _identified),
+    Place("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=password\()", _identified),
+    Place("key of a wallet", "x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
+)  # fmt: skip
+
+PLACE_SIGNS = tuple((place.signs, place.around) for place in PLACES)
