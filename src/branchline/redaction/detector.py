@@ -154,12 +154,14 @@ def _anchors() -> tuple[re.Pattern[str], ...]:
     for sign, condition in map(_token_sign, _FORMS):
         around.setdefault(sign, {})[condition] = None
     joined = {
-        sign: [_by_size(sign, conditions)] if sign in _SEPARATORS else list(conditions)
+        sign: [_by_letter_before(sign)] if sign in _SEPARATORS else list(conditions)
         for sign, conditions in around.items()
     }
     for letters, condition in (*((inner.sign, inner.around) for inner in INNER), *PLACE_SIGNS, *NAME_SIGNS):
         for letter in letters:
             joined.setdefault(letter, []).append(condition)
+    # Most colons of JSON stand before a blank, a quote or a brace, as none of these conditions allows.
+    joined[":"] = [f'(?![ "{{\\[])(?:{"|".join(joined[":"])})']
     letters, condition = VENDOR_SIGN
     for letter in letters:
         joined[letter].append(f"{condition}()")
@@ -172,8 +174,22 @@ def _anchors() -> tuple[re.Pattern[str], ...]:
 _LITERAL_BEFORE = re.compile(r"\(\?<=((?:\\.|[^\\()])+)\)")
 
 
-def _by_size(sign: str, conditions: Iterable[str]) -> str:
-    """Join the conditions as alternatives, with literals of one length in one assertion, cheap ones first."""
+def _by_letter_before(sign: str) -> str:
+    """Join the conditions of a separator as alternatives, by the letter before it: few words end like a prefix."""
+    letters: dict[str, dict[str, None]] = {}
+    for form in _FORMS:
+        if form.head[form.sign] == sign:
+            letters.setdefault(form.head[: form.sign][-1:], {})[_token_sign(form)[1]] = None
+    alternatives = [
+        f"(?<={re.escape(letter + sign)})(?:{_by_size(conditions)})" for letter, conditions in letters.items()
+    ]
+    any_letter = "".join(map(re.escape, sorted(letters)))
+    first = "" if "" in letters else f"(?<=[{any_letter}]{re.escape(sign)})"
+    return f"{first}{_LEAST.get(sign, '')}(?:{'|'.join(alternatives)})"
+
+
+def _by_size(conditions: Iterable[str]) -> str:
+    """Join conditions as alternatives, with literals of one length in one assertion."""
     sized: dict[int, list[str]] = {}
     others: list[str] = []
     for condition in conditions:
@@ -182,10 +198,7 @@ def _by_size(sign: str, conditions: Iterable[str]) -> str:
             others.append(condition)
         else:
             sized.setdefault(len(re.sub(r"\\(.)", r"\1", literal[1])), []).append(literal[1])
-    before = {form.head[: form.sign][-1:] for form in _FORMS if form.head[form.sign] == sign}
-    first = "" if "" in before else f"(?<=[{''.join(map(re.escape, sorted(before)))}]{re.escape(sign)})"
-    alternatives = "|".join([*(f"(?<={'|'.join(group)})" for group in sized.values()), *others])
-    return f"{_LEAST.get(sign, '')}{first}(?:{alternatives})"
+    return "|".join([*(f"(?<={'|'.join(group)})" for group in sized.values()), *others])
 
 
 def _signs(text: str) -> list[tuple[int, bool]]:
