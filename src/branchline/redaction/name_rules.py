@@ -22,7 +22,7 @@ __all__ = [
     "RULES",
     "Decision",
     "Given",
-    "Rule",
+    "NameRule",
     "Spelling",
     "decide",
     "is_plain_password",
@@ -257,7 +257,7 @@ _TOKENS = frozenset({"token", "auth", "authorization"})
 _ANY = frozenset({*PASSWORDS, *_STRONG, *_KEY, *_TOKENS, "pat"})
 
 
-class Rule(NamedTuple):
+class NameRule(NamedTuple):
     """A rule for the value of a name that ends with one of these words."""
 
     name: str
@@ -271,33 +271,33 @@ class Rule(NamedTuple):
 _IS = Spelling.ASSIGNED
 _SAID = Spelling.SENTENCE
 
-RULES: tuple[Rule, ...] = (
-    Rule("AWS secret access key", _ANY, _IS, _is_aws_secret, "aws-secret-key", _always),
-    Rule("end of another word: bypass", frozenset({"pass"}), _IS, lambda given: given.before[-1:].islower() and given.case.islower(), None),
-    Rule("pass alone", frozenset({"pass"}), _IS, lambda given: given.before != "" and not given.joined, "password", _is_chosen_password),
-    Rule("password", PASSWORDS, _IS, _always, "password", _is_password),
-    Rule("secret or credentials", _STRONG, _IS, _always, "secret", _random(8)),
-    Rule("key parameter of an address", _KEY, _IS, lambda given: given.before[-1:] in ("?", "&"), "api-key", _random(12)),
-    Rule("KEY alone, in capitals", _KEY, _IS, lambda given: not given.qualifier and given.upper and not given.before, "secret", _random(20, hashes=False)),
-    Rule("key without a word before it", _KEY, _IS, lambda given: not given.qualifier, None),
-    Rule("API key", _KEY, _IS, lambda given: given.before.lower().endswith(_API), "api-key", _random(8)),
-    Rule("key of something secret", _KEY, _IS, lambda given: given.qualifier in _SECRET_KEYS, "secret", _random(8)),
-    Rule("key of something public: cache_key", _KEY, _IS, lambda given: given.qualifier in _OTHER_KEYS, None),
-    Rule("key of anything, in capitals", _KEY, _IS, lambda given: given.upper, "secret", _random(16)),
-    Rule("key behind another word", _KEY, _IS, lambda given: given.before[-1:] == " ", None),
-    Rule("key of anything", _KEY, _IS, _always, "secret", _random(20, hashes=False)),
-    Rule("token of a page or a parser: page_token", frozenset({"token"}), _IS, lambda given: given.qualifier in _OTHER_TOKENS, None),
-    Rule("personal access token", frozenset({"pat"}), _IS, _always, "token", _random(16)),
-    Rule("_auth of npm", _TOKENS, _IS, lambda given: given.before.endswith("_auth"), "npm-token", _random(8)),
-    Rule("token of something", _TOKENS, _IS, _is_for_something_secret, "token", _random(12)),
-    Rule("token alone", _TOKENS, _IS, _always, "token", _random(16, hashes=False)),
-    Rule("key without a word before it", _KEY, _SAID, lambda given: not given.qualifier, None),
-    Rule("key of something public: cache key", _KEY, _SAID, lambda given: given.qualifier in _OTHER_KEYS, None),
-    Rule("token of a page or a parser: page token", frozenset({"token"}), _SAID, lambda given: given.qualifier in _OTHER_TOKENS, None),
-    Rule("password of letters, digits and a sign", PASSWORDS, _SAID, lambda given: _PLAIN_PASSWORD.fullmatch(given.value) is not None, "password", _always),
-    Rule("password", PASSWORDS, _SAID, _always, "password", _is_clearly_random),
-    Rule("token", frozenset({"token", "auth"}), _SAID, _always, "token", _is_clearly_random),
-    Rule("secret", _ANY, _SAID, _always, "secret", _is_clearly_random),
+RULES: tuple[NameRule, ...] = (
+    NameRule("AWS secret access key", _ANY, _IS, _is_aws_secret, "aws-secret-key", _always),
+    NameRule("end of another word: bypass", frozenset({"pass"}), _IS, lambda given: given.before[-1:].islower() and given.case.islower(), None),
+    NameRule("pass alone", frozenset({"pass"}), _IS, lambda given: given.before != "" and not given.joined, "password", _is_chosen_password),
+    NameRule("password", PASSWORDS, _IS, _always, "password", _is_password),
+    NameRule("secret or credentials", _STRONG, _IS, _always, "secret", _random(8)),
+    NameRule("key parameter of an address", _KEY, _IS, lambda given: given.before[-1:] in ("?", "&"), "api-key", _random(12)),
+    NameRule("KEY alone, in capitals", _KEY, _IS, lambda given: not given.qualifier and given.upper and not given.before, "secret", _random(20, hashes=False)),
+    NameRule("key without a word before it", _KEY, _IS, lambda given: not given.qualifier, None),
+    NameRule("API key", _KEY, _IS, lambda given: given.before.lower().endswith(_API), "api-key", _random(8)),
+    NameRule("key of something secret", _KEY, _IS, lambda given: given.qualifier in _SECRET_KEYS, "secret", _random(8)),
+    NameRule("key of something public: cache_key", _KEY, _IS, lambda given: given.qualifier in _OTHER_KEYS, None),
+    NameRule("key of anything, in capitals", _KEY, _IS, lambda given: given.upper, "secret", _random(16)),
+    NameRule("key behind another word", _KEY, _IS, lambda given: given.before[-1:] == " ", None),
+    NameRule("key of anything", _KEY, _IS, _always, "secret", _random(20, hashes=False)),
+    NameRule("token of a page or a parser: page_token", frozenset({"token"}), _IS, lambda given: given.qualifier in _OTHER_TOKENS, None),
+    NameRule("personal access token", frozenset({"pat"}), _IS, _always, "token", _random(16)),
+    NameRule("_auth of npm", _TOKENS, _IS, lambda given: given.before.endswith("_auth"), "npm-token", _random(8)),
+    NameRule("token of something", _TOKENS, _IS, _is_for_something_secret, "token", _random(12)),
+    NameRule("token alone", _TOKENS, _IS, _always, "token", _random(16, hashes=False)),
+    NameRule("key without a word before it", _KEY, _SAID, lambda given: not given.qualifier, None),
+    NameRule("key of something public: cache key", _KEY, _SAID, lambda given: given.qualifier in _OTHER_KEYS, None),
+    NameRule("token of a page or a parser: page token", frozenset({"token"}), _SAID, lambda given: given.qualifier in _OTHER_TOKENS, None),
+    NameRule("password of letters, digits and a sign", PASSWORDS, _SAID, lambda given: _PLAIN_PASSWORD.fullmatch(given.value) is not None, "password", _always),
+    NameRule("password", PASSWORDS, _SAID, _always, "password", _is_clearly_random),
+    NameRule("token", frozenset({"token", "auth"}), _SAID, _always, "token", _is_clearly_random),
+    NameRule("secret", _ANY, _SAID, _always, "secret", _is_clearly_random),
 )  # fmt: skip
 
 _BY_WORD = {

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline.redaction.randomness import LONGEST, is_placeholder, is_reference, looks_random
 
-__all__ = ["PLACES", "PLACE_SIGNS", "Place", "Read", "Secret", "private_key"]
+__all__ = ["PLACES", "PLACE_SIGNS", "PlaceRule", "Read", "Secret", "private_key"]
 
 
 class Secret(NamedTuple):
@@ -409,7 +409,7 @@ def _putty(text: str, place: int, _: Token) -> Read:
     return _NOTHING if block is None else Read([Secret(block.start("body"), block.end(), "private-key")], 0)
 
 
-class Place(NamedTuple):
+class PlaceRule(NamedTuple):
     """A context: its name, the letters to stop at, the condition around them, and what reads the text there."""
 
     name: str
@@ -418,29 +418,29 @@ class Place(NamedTuple):
     read: Callable[[str, int, Token], Read]
 
 
-PLACES: tuple[Place, ...] = (
-    Place("Bearer and Basic", "bB", r"(?:earer|asic)(?=[ \t\\%+])", _presented),
-    Place("Bearer and Basic", "B", r"(?:EARER|ASIC)(?=[ \t\\%+])", _presented),
-    Place("user and password of an address", ":", r"//(?:(?=[^\s/\"'<>]{1,700}@)|(?<=otpauth://))|\\+/\\+/(?=[^\s/\"'<>]{1,700}@)", _address),
-    Place("line of .pgpass", ":", r"\d{4,5}:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])|\*:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])", _pgpass),
-    Place("signature of an address", "=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
-    Place("private key", "-", r"(?<=-----)(?=BEGIN )", _block),
-    Place("PuTTY private key", "-", r"(?<=Private-)(?=Lines: )", _putty),
-    Place("option of a command", "-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
-    Place("htpasswd -b", "w", r"d(?<=htpasswd)(?=(?:[ ]-\w{1,8}(?:[ ]\d{1,9})?){0,5}?[ ]-[a-zA-Z]{0,8}b)", _argument),
-    Place("rabbitmqctl add_user", "_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
-    Place("requirepass, sqlplus", "p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
-    Place("ConvertTo-SecureString", "-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
-    Place("net user", "u", r"ser(?<=net user)(?=[ ])", _argument),
-    Place("Oracle address, WIFI code", ":", r"(?<=oracle:)(?=thin:|oci8?:)|(?<=WIFI:)(?=[A-Z]:)", _argument),
-    Place("chpasswd", "w", r"d(?<=chpasswd)", _echoed),
-    Place("sudo -S, --password-stdin", "-", r"(?<=sudo -)(?=S\b)|(?<=--password-)(?=stdin\b)", _echoed),
-    Place("cookie", "k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
-    Place("cookie", "K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
-    Place("IDENTIFIED BY", "bB", r"[yY] (?=(?i:password )?')", _identified),
-    Place("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=PASSWORD\()", _identified),
-    Place("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=password\()", _identified),
-    Place("key of a wallet", "x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
+PLACES: tuple[PlaceRule, ...] = (
+    PlaceRule("Bearer and Basic", "bB", r"(?:earer|asic)(?=[ \t\\%+])", _presented),
+    PlaceRule("Bearer and Basic", "B", r"(?:EARER|ASIC)(?=[ \t\\%+])", _presented),
+    PlaceRule("user and password of an address", ":", r"//(?:(?=[^\s/\"'<>]{1,700}@)|(?<=otpauth://))|\\+/\\+/(?=[^\s/\"'<>]{1,700}@)", _address),
+    PlaceRule("line of .pgpass", ":", r"\d{4,5}:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])|\*:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])", _pgpass),
+    PlaceRule("signature of an address", "=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
+    PlaceRule("private key", "-", r"(?<=-----)(?=BEGIN )", _block),
+    PlaceRule("PuTTY private key", "-", r"(?<=Private-)(?=Lines: )", _putty),
+    PlaceRule("option of a command", "-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
+    PlaceRule("htpasswd -b", "w", r"d(?<=htpasswd)(?=(?:[ ]-\w{1,8}(?:[ ]\d{1,9})?){0,5}?[ ]-[a-zA-Z]{0,8}b)", _argument),
+    PlaceRule("rabbitmqctl add_user", "_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
+    PlaceRule("requirepass, sqlplus", "p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
+    PlaceRule("ConvertTo-SecureString", "-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
+    PlaceRule("net user", "u", r"ser(?<=net user)(?=[ ])", _argument),
+    PlaceRule("Oracle address, WIFI code", ":", r"(?<=oracle:)(?=thin:|oci8?:)|(?<=WIFI:)(?=[A-Z]:)", _argument),
+    PlaceRule("chpasswd", "w", r"d(?<=chpasswd)", _echoed),
+    PlaceRule("sudo -S, --password-stdin", "-", r"(?<=sudo -)(?=S\b)|(?<=--password-)(?=stdin\b)", _echoed),
+    PlaceRule("cookie", "k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
+    PlaceRule("cookie", "K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
+    PlaceRule("IDENTIFIED BY", "bB", r"[yY] (?=(?i:password )?')", _identified),
+    PlaceRule("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=PASSWORD\()", _identified),
+    PlaceRule("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=password\()", _identified),
+    PlaceRule("key of a wallet", "x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
 )  # fmt: skip
 
 PLACE_SIGNS = tuple((place.signs, place.around) for place in PLACES)
