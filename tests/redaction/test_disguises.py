@@ -111,6 +111,8 @@ PASSWORDS = ["Kestrel!42x", "hunter2", "Sommer2024!"]
         '{{"kennwort": "{}"}}',
         "\x1b[1mPassword\x1b[0m: \x1b[32m{}\x1b[0m",
         "pass\u200bword: {}",
+        "Kennwort: nein, Kennwort: {}",
+        "密码：没有，密码：{}",
         "htpasswd -nb me {}",
         "htpasswd -nbB me '{}'",
         "htpasswd -c -b /etc/users me {}",

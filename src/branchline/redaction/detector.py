@@ -14,14 +14,15 @@ from __future__ import annotations
 import re
 import string
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
 
 from branchline.redaction.aws_keys import aws_secret_keys
-from branchline.redaction.disguises import disguised, merged
+from branchline.redaction.disguises import disguised, disguised_by, merged
 from branchline.redaction.languages import escaped_words, passwords_abroad
-from branchline.redaction.names import NAME_SIGNS, assigned_value, is_plain_password, secret_kind_by_name
+from branchline.redaction.name_rules import is_plain_password
+from branchline.redaction.names import NAME_SIGNS, assigned_value, secret_kind_by_name
 from branchline.redaction.places import PLACE_SIGNS, PLACES, Read, Secret
 from branchline.redaction.randomness import is_placeholder, looks_like_words
 from branchline.redaction.rules import INNER, RULES, Inner, Rule
@@ -29,7 +30,17 @@ from branchline.redaction.seed_phrases import seed_phrases
 from branchline.redaction.tables import column_secrets, table_signs
 from branchline.redaction.vendors import VENDOR_SIGN, vendor_key
 
-__all__ = ["Secret", "SecretSearch", "find_secrets", "has_own_form", "search", "secret_kind_by_name"]
+__all__ = [
+    "Reason",
+    "Secret",
+    "SecretSearch",
+    "explain",
+    "find_secrets",
+    "has_own_form",
+    "may_begin",
+    "search",
+    "secret_kind_by_name",
+]
 
 # -- signs ------------------------------------------------------------------------------------------------
 
@@ -53,6 +64,10 @@ class _Form(NamedTuple):
     @property
     def pattern(self) -> re.Pattern[str]:
         return _token_pattern(self.head, self.rule.body)
+
+    @property
+    def reason(self) -> str:
+        return f"form: {self.head}… ({self.rule.source})"
 
     @property
     def joined(self) -> bool:
@@ -139,12 +154,14 @@ def _anchors() -> tuple[re.Pattern[str], ...]:
     for sign, condition in map(_token_sign, _FORMS):
         around.setdefault(sign, {})[condition] = None
     joined = {
-        sign: [_by_size(sign, conditions)] if sign in _SEPARATORS else list(conditions)
+        sign: [_by_letter_before(sign)] if sign in _SEPARATORS else list(conditions)
         for sign, conditions in around.items()
     }
     for letters, condition in (*((inner.sign, inner.around) for inner in INNER), *PLACE_SIGNS, *NAME_SIGNS):
         for letter in letters:
             joined.setdefault(letter, []).append(condition)
+    # Most colons of JSON stand before a blank, a quote or a brace, as none of these conditions allows.
+    joined[":"] = [f'(?![ "{{\\[])(?:{"|".join(joined[":"])})']
     letters, condition = VENDOR_SIGN
     for letter in letters:
         joined[letter].append(f"{condition}()")
@@ -157,8 +174,22 @@ def _anchors() -> tuple[re.Pattern[str], ...]:
 _LITERAL_BEFORE = re.compile(r"\(\?<=((?:\\.|[^\\()])+)\)")
 
 
-def _by_size(sign: str, conditions: Iterable[str]) -> str:
-    """Join the conditions as alternatives, with literals of one length in one assertion, cheap ones first."""
+def _by_letter_before(sign: str) -> str:
+    """Join the conditions of a separator as alternatives, by the letter before it: few words end like a prefix."""
+    letters: dict[str, dict[str, None]] = {}
+    for form in _FORMS:
+        if form.head[form.sign] == sign:
+            letters.setdefault(form.head[: form.sign][-1:], {})[_token_sign(form)[1]] = None
+    alternatives = [
+        f"(?<={re.escape(letter + sign)})(?:{_by_size(conditions)})" for letter, conditions in letters.items()
+    ]
+    any_letter = "".join(map(re.escape, sorted(letters)))
+    first = "" if "" in letters else f"(?<=[{any_letter}]{re.escape(sign)})"
+    return f"{first}{_LEAST.get(sign, '')}(?:{'|'.join(alternatives)})"
+
+
+def _by_size(conditions: Iterable[str]) -> str:
+    """Join conditions as alternatives, with literals of one length in one assertion."""
     sized: dict[int, list[str]] = {}
     others: list[str] = []
     for condition in conditions:
@@ -167,10 +198,7 @@ def _by_size(sign: str, conditions: Iterable[str]) -> str:
             others.append(condition)
         else:
             sized.setdefault(len(re.sub(r"\\(.)", r"\1", literal[1])), []).append(literal[1])
-    before = {form.head[: form.sign][-1:] for form in _FORMS if form.head[form.sign] == sign}
-    first = "" if "" in before else f"(?<=[{''.join(map(re.escape, sorted(before)))}]{re.escape(sign)})"
-    alternatives = "|".join([*(f"(?<={'|'.join(group)})" for group in sized.values()), *others])
-    return f"{_LEAST.get(sign, '')}{first}(?:{alternatives})"
+    return "|".join([*(f"(?<={'|'.join(group)})" for group in sized.values()), *others])
 
 
 def _signs(text: str) -> list[tuple[int, bool]]:
@@ -190,7 +218,7 @@ def _signs(text: str) -> list[tuple[int, bool]]:
 # -- search -----------------------------------------------------------------------------------------------
 
 _PLACES_BY_SIGN = {
-    letter: tuple((number, read) for number, (letters, _, read) in enumerate(PLACES) if letter in letters)
+    letter: tuple((number, place) for number, place in enumerate(PLACES) if letter in place.signs)
     for letter in {letter for letters, _ in PLACE_SIGNS for letter in letters}
 }
 _NAME_LETTERS = frozenset("".join(letters for letters, _ in NAME_SIGNS))
@@ -208,10 +236,22 @@ class SecretSearch(NamedTuple):
     unsure: list[int]
 
 
+class Reason(NamedTuple):
+    """A value that was judged: its span, its kind or None if it is no secret, and the rule that decided."""
+
+    start: int
+    end: int
+    kind: str | None
+    rule: str
+
+
+Note = Callable[[Reason], None]
+
+
 def find_secrets(text: str) -> list[Secret]:
     """Return the secrets in a text, in order and without overlaps, also those in another spelling."""
     secrets = _as_written(text)
-    hidden = disguised(text, _as_written, _tokens, _may_begin)
+    hidden = disguised(text, _as_written, _tokens, may_begin)
     return merged([*secrets, *hidden]) if hidden else secrets
 
 
@@ -241,53 +281,142 @@ def _tokens(text: str) -> list[Secret]:
 
 
 _BEGINNING = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]")
+_BEGINNINGS = frozenset(head[:_SHORT] for head in _BY_HEAD if len(head) >= _SHORT)
 
 
-def _may_begin(word: str) -> bool:
+def may_begin(word: str) -> bool:
     """Return whether a token may begin in a word."""
     for beginning in _BEGINNING.finditer(word):
         start = beginning.start()
-        if any(size >= _SHORT and word[start : start + size] in _BY_HEAD for size in _HEAD_SIZES):
+        if word[start : start + _SHORT] in _BEGINNINGS and any(
+            size >= _SHORT and word[start : start + size] in _BY_HEAD for size in _HEAD_SIZES
+        ):
             return True
     return False
 
 
-def search(text: str) -> SecretSearch:
-    """Return the secrets in a text, and the offsets where JSON may hide more."""
+def search(text: str, note: Note | None = None) -> SecretSearch:
+    """Return the secrets in a text, and the offsets where JSON may hide more.
+
+    ``note`` gets what each rule decided, also about values that no secret is made of in the end.
+    """
     narrow = _narrow(text)
     found: list[Secret] = []
     unsure: list[int] = []
-    end = named_until = token_until = 0
-    # Text that was read and rejected is not read again for each sign in it: that would be quadratic.
-    until = [0] * len(PLACES)
+    end = 0
+    until = _Until(0, 0, [0] * len(PLACES))
     for place, sure in _signs(narrow.decode("latin-1")):
         if place < end:
             continue
         sign = text[place]
-        here: list[Secret] = []
-        if sure:
-            if place >= token_until:
-                here, token_until = _token_around(text, place, end)
-            for number, read in _PLACES_BY_SIGN.get(sign, ()):
-                if not here and place >= until[number]:
-                    here, until[number] = read(text, place, _token_at)
-            if not here and sign in _NAME_LETTERS and place >= named_until:
-                here, named_until = _named(text, place)
-        if not here and sign in _VENDOR_LETTERS:
-            here, _ = vendor_key(text, place)
-        here = [secret for secret in here if secret.start >= end]
+        read = _read(text, place, end, until, note) if sure else Read([], 0)
+        if not read.found and sign in _VENDOR_LETTERS:
+            read = vendor_key(text, place)._replace(rule="name of a service")
+        here = [secret for secret in read.found if secret.start >= end]
+        if note is not None:
+            _note(here, read.rule, note)
         if here:
             found += here
             end = here[-1].end
         elif sure and ("\\/" in text[max(0, place - 64) : place + _WINDOW] or _LISTED.match(text, place)):
             unsure.append(place)
-    found += (Secret(*span, "seed-phrase") for span in seed_phrases(narrow))
-    found = _with(found, passwords_abroad(text, is_plain_password))
-    found = _with(found, column_secrets(text, secret_kind_by_name))
-    found = _with(found, (Secret(*span, "aws-secret-key") for span in aws_secret_keys(narrow)))
+    seeds = [Secret(*span, "seed-phrase") for span in seed_phrases(narrow)]
+    found += seeds
+    if note is not None:
+        _note(seeds, "form: words of a seed phrase", note)
+    tables = table_signs(text)
+    for rule, others in (
+        ("name in another language", passwords_abroad(text, is_plain_password)),
+        ("column of a table", column_secrets(text, tables, secret_kind_by_name)),
+        (
+            "form: an AWS secret access key",
+            (Secret(*span, "aws-secret-key") for span in aws_secret_keys(narrow)),
+        ),
+    ):
+        before = len(found)
+        found = _with(found, others)
+        if note is not None:
+            _note(found[before:], rule, note)
     unsure += escaped_words(text)
-    unsure += table_signs(text)
+    unsure += tables
     return SecretSearch(_apart(found), unsure)
+
+
+class _Until:
+    """How far the text was read: what was rejected is not read again for each sign in it, in quadratic time."""
+
+    def __init__(self, token: int, name: int, places: list[int]) -> None:
+        self.token, self.name, self.places = token, name, places
+
+
+def _read(text: str, place: int, end: int, until: _Until, note: Note | None) -> Read:
+    """Return what the forms, the places and the names say about the text around a sign, the first that finds."""
+
+    def judged(read: Read, rule: str) -> Read:
+        read = read if read.rule else read._replace(rule=rule)
+        if note is not None and read.rejected is not None:
+            note(Reason(*read.rejected, None, read.rule))
+        return read
+
+    read = Read([], 0)
+    if place >= until.token:
+        read = judged(_token_around(text, place, end), "form")
+        until.token = read.until
+    for number, context in _PLACES_BY_SIGN.get(text[place], ()):
+        if not read.found and place >= until.places[number]:
+            read = context.read(text, place, _token_at)
+            until.places[number] = read.until
+            if note is not None:
+                given_up = (place, read.until) if read.until > place and not read.found else None
+                read = judged(read._replace(rejected=given_up), f"place: {context.name}")
+    if not read.found and text[place] in _NAME_LETTERS and place >= until.name:
+        read = judged(_named(text, place), "name")
+        until.name = read.until
+    return read
+
+
+def _note(secrets: list[Secret], rule: str, note: Note) -> None:
+    for secret in secrets:
+        note(Reason(*secret, rule))
+
+
+def explain(text: str) -> list[Reason]:
+    """Return the secrets in a text, and the values that were judged and are none, each with the rule that decided.
+
+    Where nothing is returned, no form, place or name of a secret was found at all.
+    """
+    reasons: list[Reason] = []
+    inside: list[Reason] = []
+    search(text, reasons.append)
+
+    def find(part: str) -> list[Secret]:
+        return search(part, inside.append).secrets
+
+    def find_tokens(part: str) -> list[Secret]:
+        return [secret for secret in find(part) if has_own_form(secret.kind)]
+
+    for way, secret in disguised_by(text, find, find_tokens, may_begin):
+        rule = next((one.rule for one in reversed(inside) if one.kind == secret.kind), "form")
+        reasons.append(Reason(*secret, f"{way}; {rule}"))
+    found = find_secrets(text)
+    explained = [Reason(*secret, _rule_of(secret, reasons)) for secret in found]
+    starts = [secret.start for secret in found]
+    for reason in dict.fromkeys(reasons):
+        before = bisect_right(starts, reason.end) - 1
+        if reason.kind is None and (before < 0 or found[before].end < reason.start):
+            explained.append(reason)
+    return sorted(explained, key=lambda reason: reason[:2])
+
+
+def _rule_of(secret: Secret, reasons: list[Reason]) -> str:
+    """Return the rule of a secret; where several were joined, of the one that gives the kind."""
+    same = (reason.rule for reason in reasons if reason[:3] == secret)
+    part = (
+        reason.rule
+        for reason in reasons
+        if reason.kind == secret.kind and reason.start < secret.end and secret.start < reason.end
+    )
+    return next(same, None) or next(part, "form")
 
 
 def _narrow(text: str) -> bytes:
@@ -328,12 +457,12 @@ def _named(text: str, place: int) -> Read:
     if value is None:
         return Read([], 0)
     if value.end > value.start:
-        token = _token_at(text, value.start)
-        if token and token[0].end >= value.end:
-            return Read(token, value.until)
+        token = _token_with_rule(text, value.start)
+        if token.found and token.found[0].end >= value.end:
+            return token._replace(until=value.until)
     if value.kind is None:
-        return Read([], value.until)
-    return Read([Secret(value.start, value.end, value.kind)], value.until)
+        return Read([], value.until, value.rule, (value.start, max(value.end, value.until)))
+    return Read([Secret(value.start, value.end, value.kind)], value.until, value.rule)
 
 
 # -- tokens -----------------------------------------------------------------------------------------------
@@ -343,6 +472,7 @@ def _token_around(text: str, place: int, end: int) -> Read:
     """Return the token whose sign is here and which starts at or after ``end``."""
     sign = text[place]
     until = 0
+    rejected = Read([], 0)
     for size in _SIGN_SIZES.get(sign, ()):
         if place + 1 - size < end:
             continue
@@ -354,8 +484,9 @@ def _token_around(text: str, place: int, end: int) -> Read:
             if token is None:
                 continue
             if _is_token(token["body"], form.rule):
-                return Read([Secret(*token.span(), form.rule.kind)], token.end())
+                return Read([Secret(*token.span(), form.rule.kind)], token.end(), form.reason)
             until = token.end()
+            rejected = Read([], until, f"form: {form.head}…, a placeholder or words", token.span())
     for inner, around, pattern in _inner_by_sign().get(sign, ()):
         if around.match(text, place) is None:
             continue
@@ -364,26 +495,39 @@ def _token_around(text: str, place: int, end: int) -> Read:
             if token is None or token.end() <= place:
                 continue
             if not is_placeholder(token[0]):
-                return Read([Secret(*token.span(1 if inner.group else 0), inner.kind)], token.end())
+                return Read([_inner_secret(token, inner)], token.end(), _inner_reason(inner))
             until = token.end()
-    return Read([], until)
+            rejected = Read([], until, f"form: {inner.kind}, a placeholder", token.span())
+    return rejected._replace(until=until)
 
 
 def _token_at(text: str, start: int) -> list[Secret]:
     """Return the token that starts here."""
+    return _token_with_rule(text, start).found
+
+
+def _token_with_rule(text: str, start: int) -> Read:
     if not _begins(text, start):
-        return []
+        return Read([], 0)
     for size in _HEAD_SIZES:
         for form in _BY_HEAD.get(text[start : start + size], ()):
             token = form.pattern.match(text, start)
             if token is not None and _is_token(token["body"], form.rule):
-                return [Secret(*token.span(), form.rule.kind)]
+                return Read([Secret(*token.span(), form.rule.kind)], token.end(), form.reason)
     for inners in _inner_by_sign().values():
         for inner, _, pattern in inners:
             token = pattern.match(text, start)
             if token is not None and not is_placeholder(token[0]):
-                return [Secret(*token.span(1 if inner.group else 0), inner.kind)]
-    return []
+                return Read([_inner_secret(token, inner)], token.end(), _inner_reason(inner))
+    return Read([], 0)
+
+
+def _inner_secret(token: re.Match[str], inner: Inner) -> Secret:
+    return Secret(*token.span(1 if inner.group else 0), inner.kind)
+
+
+def _inner_reason(inner: Inner) -> str:
+    return f"form: {inner.kind} ({inner.source})"
 
 
 def _is_token(body: str, rule: Rule) -> bool:

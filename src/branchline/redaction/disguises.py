@@ -27,6 +27,7 @@ from branchline.redaction.randomness import looks_like_words
 __all__ = [
     "Find",
     "disguised",
+    "disguised_by",
     "disguises",
     "encoded_secrets",
     "holds_encoded_text",
@@ -38,11 +39,14 @@ __all__ = [
 Find = Callable[[str], "list[Secret]"]
 
 
-def disguises(text: str) -> list[int]:
-    """Return the offsets at which something may hide a secret."""
+def disguises(text: str, begins: Callable[[str], bool]) -> list[int]:
+    """Return the offsets in JSON at which something may hide a secret.
+
+    ``begins`` says whether a word may be the beginning of a secret that goes on in the next line.
+    """
     return [
         *_signs(text),
-        *(newline.start() for newline in _newlines(text)),
+        *(place for place in map(re.Match.start, _newlines(text)) if _breaks(text, place, begins)),
         *(run.start for run in _runs(text)),
     ]
 
@@ -53,7 +57,20 @@ def disguised(text: str, find: Find, find_parts: Find, begins: Callable[[str], b
     ``begins`` says whether a word may be the beginning of a secret that goes on in the next line; such a secret
     is searched by ``find_parts``.
     """
-    return [*_inside(text, find), *_wrapped(text, find_parts, begins), *encoded_secrets(text, find)]
+    return [secret for _, secret in disguised_by(text, find, find_parts, begins)]
+
+
+def disguised_by(
+    text: str, find: Find, find_parts: Find, begins: Callable[[str], bool]
+) -> Iterator[tuple[str, Secret]]:
+    """Yield the same secrets, each with what hides it."""
+    for way, secrets in (
+        ("characters inside, or escapes", _inside(text, find)),
+        ("goes on in the next line", _wrapped(text, find_parts, begins)),
+        ("encoded as base64 or hexadecimal digits", encoded_secrets(text, find)),
+    ):
+        for secret in secrets:
+            yield way, secret
 
 
 def merged(secrets: Iterable[Secret]) -> list[Secret]:
@@ -116,9 +133,10 @@ _WIDE_SIGNS = tuple(
         r"\xef(?:\xbb\xbf|\xb8[\x80-\x8f])(?=[!-~])",
         r"\xc2\xad(?=[!-~])",
         r"␛(?=[\[\]])",
-        rf"{_INVISIBLE}(?=[!-~])",
+        r"\u00ad(?=[!-~])",
     )
 )
+_INVISIBLE_SIGN = re.compile(rf"{_INVISIBLE}(?=[!-~])")
 _BEFORE, _AFTER = 240, 400
 """How far around such a character the text is read, unless a word is longer."""
 _TO_THE_END_OF_THE_WORD = re.compile(r"[^\s\"'<>]{0,4096}")
@@ -197,8 +215,17 @@ def _meant(found: re.Match[str]) -> str:
             return ""
 
 
+def _latin_1(text: str) -> bytes | None:
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return None
+
+
 def _signs(text: str) -> list[int]:
     patterns = _SIGNS if text.isascii() else (*_SIGNS, *_WIDE_SIGNS)
+    if _latin_1(text) is None:
+        patterns = (*patterns, _INVISIBLE_SIGN)
     places = [sign.start() for pattern in patterns for sign in pattern.finditer(text)]
     return [place for place in places if _INSIDE.match(text, place) is not None]
 
@@ -248,6 +275,16 @@ _HEAD = 12
 def _newlines(text: str) -> Iterator[re.Match[str]]:
     for pattern in _NEWLINES:
         yield from pattern.finditer(text)
+
+
+def _breaks(text: str, place: int, begins: Callable[[str], bool]) -> bool:
+    """Return whether the word before a line break in JSON may be the beginning of a secret."""
+    before = text[max(0, place - _LONGEST_WORD) : place].rstrip(_LINE_ENDS)
+    start = len(before.rstrip(_IN_TOKENS))
+    if before[start - 1 : start] != "\\":
+        return begins(before[start:])
+    # The first letters may belong to an escape: \ttoken, \u00e9token.
+    return begins(before[start:]) or begins(before[start + (5 if before.startswith("u", start) else 1) :])
 
 
 def _wrapped(text: str, find: Find, begins: Callable[[str], bool]) -> Iterator[Secret]:
@@ -321,10 +358,7 @@ class _Run(NamedTuple):
 
 
 def _runs(text: str) -> Iterator[_Run]:
-    try:
-        plain = text.encode("latin-1")
-    except UnicodeEncodeError:
-        plain = text.encode("ascii", "replace")
+    plain = _latin_1(text) or text.encode("ascii", "replace")
     classes = plain.translate(_CLASSES)
     start = 0
     while (start := classes.find(_RUN, start)) >= 0:

@@ -15,23 +15,36 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
 
-from branchline.redaction.detector import Secret, find_secrets, has_own_form, search, secret_kind_by_name
+from branchline.redaction.detector import (
+    Reason,
+    Secret,
+    explain,
+    find_secrets,
+    has_own_form,
+    may_begin,
+    search,
+    secret_kind_by_name,
+)
 from branchline.redaction.disguises import disguises, encoded_secrets, holds_encoded_text, merged
 from branchline.redaction.known import KnownValues
 
 __all__ = [
     "Hit",
+    "Reason",
     "Redacted",
     "RedactedBytes",
     "RedactionCount",
     "count_by_kind",
+    "explain",
     "has_own_form",
     "redact",
     "redact_bytes",
@@ -100,11 +113,12 @@ def _redacted_bytes(data: bytes, how: _Search) -> RedactedBytes:
     pieces: list[bytes] = []
     kept = 0
 
-    def find(line: str) -> list[Secret]:
-        return _in_line(line, how)
-
-    for start, line in _suspects(data, how):
-        changed, found = _redacted(line, find, lambda line, _: find(line))
+    for start, line, suspects in _suspects(data, how):
+        changed, found = _redacted(
+            line,
+            partial(_in_line, suspects=suspects, how=how),
+            lambda line, _: _in_line(line, how.suspects(line), how),
+        )
         if found:
             hits += _moved(found, start)
             pieces += (data[kept:start], changed.encode("latin-1"))
@@ -222,20 +236,28 @@ class _Search(NamedTuple):
     kind_by_name: Callable[[str, str], str | None]
 
 
-def _suspects(data: bytes, how: _Search) -> Iterator[tuple[int, str]]:
-    """Yield the lines that may contain a secret, each with its offset; one character is one byte."""
+def _suspects(data: bytes, how: _Search) -> Iterator[tuple[int, str, list[Secret]]]:
+    """Yield the lines that may contain a secret, each with its offset and suspects; one character is one byte."""
     offset = 0
     while offset < len(data):
         end = data.find(b"\n", offset + _CHUNK) + 1 or len(data)
         text = data[offset:end].decode("latin-1")
         place = 0
-        for first, last, _ in how.suspects(text):
+        suspects = how.suspects(text)
+        starts = [first for first, _, _ in suspects]
+        reach = [0, *accumulate((last for _, last, _ in suspects), max)]
+        for first, last, _ in suspects:
             if last <= place:
                 continue
             start = text.rfind("\n", place, max(first, place)) + 1 or place
             while start < last:
                 place = text.find("\n", start) + 1 or len(text)
-                yield offset + start, text[start:place]
+                line = text[start:place]
+                before, behind = bisect_left(starts, start), bisect_left(starts, place)
+                # Nothing that begins in another line is read into one of JSON, unless it is damaged.
+                alone = line.startswith("{") and reach[before] <= start and reach[behind] <= place
+                own = [*_moved(suspects[before:behind], -start)] if alone else how.suspects(line)
+                yield offset + start, line, own
                 start = place
         offset = end
 
@@ -245,7 +267,7 @@ def _suspects_in(text: str) -> list[Secret]:
     secrets, unsure = search(text)
     suspects = [*secrets, *(Secret(place, place + 1, "") for place in unsure)]
     suspects += (Secret(*escaped.span(), "") for escaped in _ESCAPED.finditer(text))
-    suspects += (Secret(place, place + 1, "") for place in disguises(text))
+    suspects += (Secret(place, place + 1, "") for place in disguises(text, may_begin))
     suspects.sort()
     return suspects
 
@@ -263,13 +285,12 @@ _FREE = frozenset(
 """Fields of tools and extensions, below which an ``id`` may be anything."""
 
 
-def _in_line(line: str, how: _Search) -> list[Secret]:
+def _in_line(line: str, suspects: list[Secret], how: _Search) -> list[Secret]:
     """Return the secrets in a line: inside its strings, and between them if the line is damaged.
 
     An unterminated string, as in a torn line, extends to the end of the line.
     """
-    suspects = how.suspects(line)
-    suspects.append(Secret(len(line), len(line), ""))
+    suspects = [*suspects, Secret(len(line), len(line), "")]
     secrets: list[Secret] = []
     key = name = ""
     outer: list[str] = []

@@ -218,7 +218,7 @@ class KnownValues:
         if not self._kinds:
             return []
         places = [(start, end) for start, end, _ in self._words(text)]
-        places += [(place, place + 1) for place in disguises(text)]
+        places += [(place, place + 1) for place in disguises(text, self._may_begin)]
         return [Secret(start, end, "") for start, end in sorted(places)]
 
     def _as_written(self, text: str) -> list[Secret]:

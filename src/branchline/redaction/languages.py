@@ -52,11 +52,21 @@ _IN_OTHER_LETTERS = (
     "hasło Hasło jelszó Jelszó şifre Şifre пароль Пароль κωδικός Κωδικός סיסמה 密码 密碼 口令 パスワード 비밀번호 암호"
 ).split()  # fmt: skip
 _LATIN = tuple((part, re.compile(word)) for part, word in _IN_LATIN.items())
-_OTHERS = tuple(
-    (spelling, re.compile(re.escape(spelling)))
-    for word in _IN_OTHER_LETTERS
-    for spelling in (word, word.encode().decode("latin-1"))
-)
+
+
+def _signs() -> Iterator[re.Pattern[str]]:
+    """Yield a pattern for each first letter that is not ASCII, which is rare and searched at the speed of memory."""
+    by_letter: dict[str, list[str]] = {}
+    for word in _IN_OTHER_LETTERS:
+        for spelling in (word, word.encode().decode("latin-1")):
+            place = next(place for place, letter in enumerate(spelling) if not letter.isascii())
+            rest = re.escape(spelling[place + 1 :])
+            by_letter.setdefault(spelling[place], []).append(f"(?<={re.escape(spelling[: place + 1])}){rest}")
+    for letter, words in by_letter.items():
+        yield re.compile(f"{letter}(?:{'|'.join(words)})")
+
+
+_OTHERS = tuple(_signs())
 _ESCAPED = re.compile(r"\\u(?=0142o|00f3|015f|015e|043f|041f|03ba|039a|05e1|5bc6|53e3|30d1|be44|c554)")
 
 _QUOTE = "(?:" + r"\\*[\"'`]|[*_]{1,3}|" + "|".join(map(_spelled, "“”„«»‘’")) + ")"
@@ -92,10 +102,13 @@ def escaped_words(text: str) -> Iterator[int]:
 
 def _words(text: str) -> Iterator[int]:
     """Yield where each such word ends."""
-    for part, word in _LATIN if text.isascii() else (*_LATIN, *_OTHERS):
+    for sign in () if text.isascii() else _OTHERS:
+        for other in sign.finditer(text):
+            yield other.end()
+    for part, word in _LATIN:
         place = text.find(part)
         while place >= 0:
-            found = word.search(text, max(0, place - _LONGEST), place + _LONGEST)
-            if found is not None and found.start() <= place < found.end():
-                yield found.end()
+            for found in word.finditer(text, max(0, place - _LONGEST), place + _LONGEST):
+                if found.start() <= place < found.end():
+                    yield found.end()
             place = text.find(part, place + len(part))

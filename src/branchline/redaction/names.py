@@ -1,7 +1,7 @@
 r"""Secrets recognized by their name: ``DB_PASSWORD=…``, ``"api_key": "…"``, ``--token …``, ``x-api-key: …``.
 
-A name is an identifier that ends with one of a few words. The value must look random. The value of a password
-may also be weak, unless it is a placeholder, a reference or a type.
+A name is an identifier that ends with one of a few words. This module finds such names and reads their values,
+in the spellings of :data:`_SPELLINGS`; :mod:`branchline.redaction.name_rules` says which values are secret.
 """
 
 from __future__ import annotations
@@ -11,15 +11,10 @@ import string
 from typing import NamedTuple
 
 from branchline.redaction.languages import WORDS_ABROAD
-from branchline.redaction.randomness import (
-    LONGEST,
-    is_placeholder,
-    is_reference,
-    looks_like_words,
-    looks_random,
-)
+from branchline.redaction.name_rules import PASSWORDS, Given, Spelling, decide, is_plain_password
+from branchline.redaction.randomness import LONGEST, is_placeholder, is_reference, looks_like_words
 
-__all__ = ["NAME_SIGNS", "Assigned", "assigned_value", "is_plain_password", "secret_kind_by_name"]
+__all__ = ["NAME_SIGNS", "Assigned", "assigned_value", "secret_kind_by_name"]
 
 # -- words ------------------------------------------------------------------------------------------------
 
@@ -31,31 +26,6 @@ _WORDS = {
     "p": (("passphrase", 4), ("pass", 0), ("pat", 0)),
 }
 """The words by their sign, a letter that is rare in text, each with the index of that letter."""
-
-_PASSWORDS = frozenset(
-    {"password", "passwd", "passwort", "passphrase", "passcode", "pwd", "pw", "pass", "psk"}
-)
-_STRONG = frozenset({"secret", "credential", "credentials", "creds"})
-
-_SECRET_KEYS = frozenset(
-    "api access account private secret auth signing encryption decryption master service app application shared "
-    "preshared psk subscription license licence integration consumer admin server write ingest deploy root jwt "
-    "hmac aes webhook client rest live prod production sas storage functions host default".split()
-)
-_OTHER_KEYS = frozenset(
-    "public publishable primary foreign cache sort partition idempotency object hash row lookup query group index "
-    "map dict dedupe dedup range composite unique translation message registry column json field react issue "
-    "project bucket file s3 storage event host known fingerprint item node entry config setting option menu tab "
-    "state context session thread job task queue topic metric label route path url dom element component prop "
-    "test tool cursor page order filter feature flag anon i18n locale lang cell step run trace span prompt".split()
-)
-_OTHER_TOKENS = frozenset(
-    "page next sync cancel cancellation cancelation continuation resume cursor public max min num input output "
-    "total stop eos bos pad unk sep mask start end first last current previous per prompt completion reasoning "
-    "syntax lexer parser peek new line string comment keyword punctuation operator design color css".split()
-)
-_LAST_WORD = re.compile(r"([A-Z]?[a-z0-9]+|[A-Z0-9]+)[_ .-]?\Z")
-_JOINED = string.ascii_letters + string.digits + "_"
 
 # -- assignments ------------------------------------------------------------------------------------------
 
@@ -119,9 +89,6 @@ _WHOLE_WORD = re.compile(rf"[^\s\"'`\\<>\x00-\x1f]{{1,{LONGEST}}}+")
 _LINE_BEGINS = re.compile(
     r"(?:\A|[\n\r]|\\n)[ \t>+-]*(?:(?:export|set|ENV|ARG|SET|Export|declare -x)[ ])?[ \t]*\Z"
 )
-_AWS_NAME = re.compile(r"(?i:aws|secret[_ -]?access)")
-_NEAR = 16
-_AWS_SECRET = re.compile(r"[0-9A-Za-z+/]{40}")
 _BLANK = re.compile(r"\s", re.ASCII)
 _KEY = re.compile(
     r"(?i:(?P<word>password|passwd|passwort|passphrase|passcode|pwd|(?<=[_-])pw|pass|secret|credentials?|creds"
@@ -132,13 +99,17 @@ _KEY = re.compile(
 _KEY_ABROAD = re.compile(rf"(?:{WORDS_ABROAD})\Z")
 
 
+_BRACKETS = re.compile(r"[][{}()]+")
+
+
 class Assigned(NamedTuple):
-    """The value of a name: its span, its kind if it is a secret, and how far the text was read."""
+    """The value of a name: its span, its kind if it is a secret, how far the text was read, and why."""
 
     start: int
     end: int
     kind: str | None
     until: int
+    rule: str
 
 
 def assigned_value(text: str, place: int) -> Assigned | None:
@@ -147,74 +118,202 @@ def assigned_value(text: str, place: int) -> Assigned | None:
         start = place - offset
         end = start + len(word)
         if start >= 0 and text[start:end].lower() == word:
-            return _value(text, start, end)
+            return _value(_named(text, start, end))
     return None
 
 
-def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
-    word = text[word_start:word_end]
-    before = text[max(0, word_start - _LONGEST_KEY) : word_start]
+# -- how names and values are written -----------------------------------------------------------------------
+
+
+class _Name(NamedTuple):
+    """A name in a text, and what stands behind it."""
+
+    text: str
+    start: int
+    """Where the last word of the name begins and ends."""
+    end: int
+    word: str
+    before: str
+    """The text before the last word, and the part of it that does not belong to the name."""
+    outside: str
+    assign: re.Match[str] | None
+    prose: bool
+    """Whether only a blank or a verb stands behind the name."""
+
+    @property
+    def whole(self) -> str:
+        return self.before[len(self.outside) :] + self.word
+
+    @property
+    def upper(self) -> bool:
+        return self.whole.isupper() and not self.prose
+
+    @property
+    def of_password(self) -> bool:
+        return self.word.lower() in PASSWORDS
+
+    @property
+    def sign(self) -> str:
+        return "" if self.assign is None else self.assign["sign"]
+
+    @property
+    def value_start(self) -> int:
+        return self.end if self.assign is None else self.assign.end()
+
+
+def _named(text: str, start: int, end: int) -> _Name:
+    before = text[max(0, start - _LONGEST_KEY) : start]
     outside = before.rstrip(_IN_NAMES)
     if outside.endswith("\\") and before[len(outside) : len(outside) + 1] in ("n", "r", "t"):
         outside = before[: len(outside) + 1]  # a JSON escape, which is not part of the name
-    if outside.endswith("${"):  # a variable, which may have a default
-        default = _DEFAULT.match(text, word_end)
-        if default is None:
-            return Assigned(word_end, word_end, None, word_end)
-        upper = (before[len(outside) :] + word).isupper()
-        kind = _kind(word, before, default[1], upper=upper, quoted=True, code=False)
-        return Assigned(*default.span(1), kind, default.end())
-    assign = _ASSIGN.match(text, word_end)
-    if assign is None:
-        return _netrc_or_sql(text, word_start, word_end)
-    start = assign.end()
-    sign = assign["sign"]
+    assign = _ASSIGN.match(text, end)
+    sign = "" if assign is None else assign["sign"]
     prose = sign[-1:] in " \"'`su" and not sign.rstrip(" \t\\t").endswith((":", "=", ">", ","))
-    if prose and word.lower() in _PASSWORDS and (found := _netrc_or_sql(text, word_start, word_end)):
-        return found
-    name = before[len(outside) :] + word
-    upper = name.isupper() and not prose
-    secret_name = word.lower() in _PASSWORDS
-    if secret_name and (app := _APP_PASSWORD.match(text, start)):
-        return Assigned(*app.span(1), "password", app.end())
-    if secret_name and upper and (phrase := _PHRASE.match(text, start)):
-        known = not is_placeholder(phrase[2]) and not is_reference(phrase[2])
-        return Assigned(*phrase.span(2), "password" if known else None, phrase.end())
-    quoted = _QUOTED.match(text, start)
-    if quoted is not None:
-        start, end = quoted.span(1)
-        value = _QUOTE_INSIDE.split(quoted[1], maxsplit=1)[0]
-        complete = len(value) < len(quoted[1]) or text[end : end + 1] in ('"', "'", "`")
-    else:
-        begins = _LINE_BEGINS.search(outside) or (
-            upper and sign in ("=", ":") and outside[-1:] in (" ", "\t", '"', "'")
-        )
-        lined = not prose and sign.rstrip()[-1:] in ("=", ":") and begins
-        bare = (_WHOLE_WORD if lined else _BARE).match(text, start)
-        if bare is None:
-            return Assigned(start, start, None, start)
-        end = bare.end()
-        value = bare[0].rstrip(".:*,;)")
-        complete = text[end : end + 1] not in ("(", "[", "{") and not _is_call(value)
-    if not complete:
-        return Assigned(start, start, None, end)  # a call or an index is code
-    if value.startswith("${"):
-        return Assigned(start, start, None, start)  # a variable, which may have a default
+    return _Name(text, start, end, text[start:end], before, outside, assign, prose)
+
+
+def _value(name: _Name) -> Assigned | None:
+    """Return what the first spelling that fits says about the value."""
+    for read in _SPELLINGS:
+        if value := read(name):
+            return value
+    return None
+
+
+def _default_of_variable(name: _Name) -> Assigned | None:
+    """``${NAME:-value}`` in a shell; without a default, a variable has no value here."""
+    if not name.outside.endswith("${"):
+        return None
+    default = _DEFAULT.match(name.text, name.end)
+    if default is None:
+        return Assigned(name.end, name.end, None, name.end, "variable without a default")
+    decision = decide(_given(name._replace(prose=False), default[1], quoted=True, code=False))
+    return Assigned(*default.span(1), decision.kind, default.end(), f"default of a variable, {decision.rule}")
+
+
+def _sql_or_login(name: _Name) -> Assigned | None:
+    if name.assign is not None and not (name.prose and name.of_password):
+        return None
+    gap = _SQL_OR_NETRC.match(name.text, name.end)
+    if gap is None:
+        return None
+    before = name.text[max(0, name.start - 200) : name.start]
+    return (_in_sql if gap[0].endswith("'") else _in_login)(name.text, before, gap.end())
+
+
+def _in_sql(text: str, before: str, start: int) -> Assigned:
+    """``CREATE ROLE … PASSWORD '…'``."""
+    end = max(text.find("'", start, start + 200), start)
+    value = text[start:end]
+    known = value and _SQL.search(before) and not is_placeholder(value) and not is_reference(value)
+    return Assigned(start, end, "password" if known else None, end, "PASSWORD '…' in SQL")
+
+
+def _in_login(text: str, before: str, start: int) -> Assigned | None:
+    """``machine … login … password …`` in a netrc file, and in arguments of nmcli."""
+    word = _WHOLE_WORD.match(text, start)
+    if word is None or not _NETRC.search(before):
+        return None
+    known = len(word[0]) >= 3 and not is_placeholder(word[0]) and not is_reference(word[0])
+    return Assigned(*word.span(), "password" if known else None, word.end(), "password of a login (netrc)")
+
+
+def _app_password(name: _Name) -> Assigned | None:
+    """Four groups of four letters, as Google writes them."""
+    if name.assign is None or not name.of_password:
+        return None
+    app = _APP_PASSWORD.match(name.text, name.value_start)
+    return app and Assigned(*app.span(1), "password", app.end(), "password of four groups of letters")
+
+
+def _phrase(name: _Name) -> Assigned | None:
+    """``PASSPHRASE="several words"``: without capitals, this is a label or a message."""
+    if name.assign is None or not (name.of_password and name.upper):
+        return None
+    phrase = _PHRASE.match(name.text, name.value_start)
+    if phrase is None:
+        return None
+    known = not is_placeholder(phrase[2]) and not is_reference(phrase[2])
+    return Assigned(*phrase.span(2), "password" if known else None, phrase.end(), "words in quotes")
+
+
+class _Value(NamedTuple):
+    """A value as it is written, and where it begins and the text that was read ends."""
+
+    text: str
+    start: int
+    end: int
+    quoted: bool
+    complete: bool
+
+
+def _quoted(name: _Name) -> _Value | None:
+    quoted = _QUOTED.match(name.text, name.value_start)
+    if quoted is None:
+        return None
+    start, end = quoted.span(1)
+    value = _QUOTE_INSIDE.split(quoted[1], maxsplit=1)[0]
+    complete = len(value) < len(quoted[1]) or name.text[end : end + 1] in ('"', "'", "`")
+    return _Value(value, start, end, quoted=True, complete=complete)
+
+
+def _bare(name: _Name) -> _Value | None:
+    begins = _LINE_BEGINS.search(name.outside) or (
+        name.upper and name.sign in ("=", ":") and name.outside[-1:] in (" ", "\t", '"', "'")
+    )
+    lined = not name.prose and name.sign.rstrip()[-1:] in ("=", ":") and begins
+    bare = (_WHOLE_WORD if lined else _BARE).match(name.text, name.value_start)
+    if bare is None:
+        return None
+    value = bare[0].rstrip(".:*,;)")
+    complete = name.text[bare.end() : bare.end() + 1] not in ("(", "[", "{") and not _is_call(value)
+    return _Value(value, *bare.span(), quoted=False, complete=complete)
+
+
+def _word(name: _Name) -> Assigned | None:
+    """Read one word, in quotes or not, and ask the rules of its name."""
+    if name.assign is None:
+        return None
+    start = name.value_start
+    value = _quoted(name) or _bare(name)
+    if value is None:
+        return Assigned(start, start, None, start, "no value behind the name")
+    if not value.complete:
+        return Assigned(value.start, value.start, None, value.end, "a call or an item of code")
+    if value.text.startswith("${"):
+        return Assigned(value.start, value.start, None, value.start, "a variable, which may have a default")
     # A rejected value is not read again, unless it is short enough to be a name: key="ApiKey" value="…".
-    whole = Assigned(start, start + len(value), None, end if len(value) > _LONGEST_NAME else start)
-    if sign == ":" and outside.endswith(":"):
-        return whole  # a part of a longer name, such as an ARN
-    if sign.endswith(">") and not (sign.endswith("=>") or outside.endswith("<")):
-        return whole  # a comparison, not <password>…</password>
-    if prose:
-        kind = _prose_kind(word, before, value)
-    else:
-        # Without quotes, password = value may be an expression; PASSWORD=value and …;password=value are not.
-        spaced = sign.endswith((" =", " :")) or (text[start - 1 : start] == " " and "=" in sign)
-        given = upper or name.startswith("-") or _is_set(outside)
-        code = quoted is None and "=" in sign and (spaced or not given)
-        kind = _kind(word, before, value, upper=upper, quoted=quoted is not None, code=code)
-    return whole._replace(kind=kind)
+    end = value.start + len(value.text)
+    until = value.end if len(value.text) > _LONGEST_NAME else value.start
+    if name.sign == ":" and name.outside.endswith(":"):
+        return Assigned(value.start, end, None, until, "a part of a longer name, such as an ARN")
+    if name.sign.endswith(">") and not (name.sign.endswith("=>") or name.outside.endswith("<")):
+        return Assigned(value.start, end, None, until, "a comparison")  # not <password>…</password>
+    decision = decide(_given(name, value.text, quoted=value.quoted, code=_may_be_code(name, value)))
+    return Assigned(value.start, end, decision.kind, until, decision.rule)
+
+
+_SPELLINGS = (_default_of_variable, _sql_or_login, _app_password, _phrase, _word)
+"""The ways to write a name and its value; the first that fits decides."""
+
+
+def _given(name: _Name, value: str, *, quoted: bool, code: bool) -> Given:
+    spelling = Spelling.SENTENCE if name.prose else Spelling.ASSIGNED
+    return Given(
+        name.word.lower(), name.before, value, spelling, name.word, upper=name.upper, quoted=quoted, code=code
+    )
+
+
+def _may_be_code(name: _Name, value: _Value) -> bool:
+    """Return whether a value may be an expression.
+
+    Without quotes, ``password = value`` may be one; ``PASSWORD=value`` and ``…;password=value`` are not.
+    """
+    spaced = name.sign.endswith((" =", " :")) or (
+        name.text[value.start - 1 : value.start] == " " and "=" in name.sign
+    )
+    given = name.upper or name.whole.startswith("-") or _is_set(name.outside)
+    return not value.quoted and "=" in name.sign and (spaced or not given)
 
 
 def _is_call(value: str) -> bool:
@@ -228,23 +327,7 @@ def _is_set(outside: str) -> bool:
     return outside.endswith((";", "&", "?", '"', "'")) or _LINE_BEGINS.search(outside) is not None
 
 
-def _netrc_or_sql(text: str, word_start: int, word_end: int) -> Assigned | None:
-    gap = _SQL_OR_NETRC.match(text, word_end)
-    if gap is None:
-        return None
-    before = text[max(0, word_start - 200) : word_start]
-    if gap[0].endswith("'"):
-        end = text.find("'", gap.end(), gap.end() + 200)
-        value = text[gap.end() : max(end, gap.end())]
-        known = value and _SQL.search(before) and not is_placeholder(value) and not is_reference(value)
-        return Assigned(
-            gap.end(), gap.end() + len(value), "password" if known else None, gap.end() + len(value)
-        )
-    word = _WHOLE_WORD.match(text, gap.end())
-    if word is None or not _NETRC.search(before):
-        return None
-    known = len(word[0]) >= 3 and not is_placeholder(word[0]) and not is_reference(word[0])
-    return Assigned(*word.span(), "password" if known else None, word.end())
+# -- fields -----------------------------------------------------------------------------------------------
 
 
 def secret_kind_by_name(name: str, value: str) -> str | None:
@@ -255,151 +338,5 @@ def secret_kind_by_name(name: str, value: str) -> str | None:
         return None
     if named is None:
         return "password" if _KEY_ABROAD.search(name.lower()) and is_plain_password(value) else None
-    before = name[-_LONGEST_KEY:][: named.start("word")]
-    upper = (before + named["word"]).isupper()
-    return _kind(named["word"], before, value, upper=upper, quoted=True, code=False)
-
-
-# -- values -----------------------------------------------------------------------------------------------
-
-_NOT_PASSWORDS = frozenset(
-    "string str text none null nil true false password passwd passwort pass pwd passphrase secret token key keys "
-    "required optional undefined hidden username user any self varchar number boolean bool value here input field "
-    "foo bar baz test todo hash hashed plain char prompt unset empty missing invalid wrong email login label "
-    "env function object bytes int required, disabled enabled yes".split()
-)
-_COMMON = frozenset(
-    "letmein qwerty qwertyuiop dragon monkey iloveyou sunshine princess welcome football baseball master shadow "
-    "superman batman trustno1 starwars whatever freedom asdfgh asdfghjkl zxcvbnm hunter swordfish michael jennifer "
-    "jordan harley ranger buster soccer hockey killer george charlie andrew michelle pepper ginger summer winter "
-    "spring autumn secret1 abc123 changeme opensesame".split()
-)
-_IN_EXAMPLES = re.compile(
-    r"passw(?:or)?d|secret|test|demo|user|foo|bar|token|field|label|error|invalid|wrong"
-)
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-_BRACKETS = re.compile(r"[][{}()]+")
-_CODE = re.compile(r"[A-Za-z_]+\(|[][{}()<>|]")
-
-
-def _kind(word: str, before: str, value: str, *, upper: bool, quoted: bool, code: bool) -> str | None:
-    """Return the kind of a value whose name ends with this word; ``code`` means it may be an expression."""
-    plain = word.lower()
-    if (
-        _AWS_SECRET.fullmatch(value)
-        and _AWS_NAME.search(before[-_NEAR:] + word)
-        and not is_placeholder(value)
-    ):
-        return "aws-secret-key"
-    if plain in _PASSWORDS:
-        if plain == "pass" and before[-1:].islower() and word.islower():
-            return None  # the end of another word
-        if plain == "pass" and before[-1:] not in _JOINED + "-":
-            lower = word.islower() or word.istitle()  # PASS: is a test result
-            chosen = _PLAIN_PASSWORD.fullmatch(value) and not is_placeholder(value)
-            return "password" if lower and (chosen or looks_random(value, shortest=8, hashes=True)) else None
-        return "password" if _is_password(plain, value, upper=upper, quoted=quoted, code=code) else None
-    joined = before[-1:] in _JOINED + "-" and before != ""
-    last = _LAST_WORD.search(before) if joined or before[-1:] == " " else None
-    qualifier = "" if last is None else last[1].lower()
-    if plain in _STRONG:
-        return "secret" if looks_random(value, shortest=8, hashes=True) else None
-    if plain == "key":
-        return _key_kind(qualifier, before, value, upper=upper)
-    if plain == "token" and qualifier in _OTHER_TOKENS:
-        return None
-    if plain == "pat":
-        return "token" if looks_random(value, shortest=16, hashes=True) else None
-    if before.endswith("_auth"):
-        return "npm-token" if looks_random(value, shortest=8, hashes=True) else None
-    sure = plain == "authorization" or (joined and qualifier != "") or qualifier in _SECRET_KEYS
-    return "token" if looks_random(value, shortest=12 if sure else 16, hashes=sure) else None
-
-
-def _key_kind(qualifier: str, before: str, value: str, *, upper: bool) -> str | None:
-    if before[-1:] in ("?", "&"):
-        return "api-key" if looks_random(value, shortest=12, hashes=True) else None
-    if not qualifier:
-        return "secret" if upper and not before and looks_random(value, shortest=20, hashes=False) else None
-    if before.lower().endswith(
-        ("api", "api_", "api-", "api ", "apis_", "app_", "application-", "application_")
-    ):
-        return "api-key" if looks_random(value, shortest=8, hashes=True) else None
-    if qualifier in _SECRET_KEYS or (upper and qualifier not in _OTHER_KEYS):
-        return (
-            "secret"
-            if looks_random(value, shortest=8 if qualifier in _SECRET_KEYS else 16, hashes=True)
-            else None
-        )
-    if qualifier in _OTHER_KEYS or before[-1:] == " ":
-        return None
-    return "secret" if looks_random(value, shortest=20, hashes=False) else None
-
-
-def is_plain_password(value: str) -> bool:
-    """Return whether the value of a name that denotes a password is one, and not a word or a placeholder."""
-    return _is_password("password", value, upper=False, quoted=True, code=False)
-
-
-def _is_password(word: str, value: str, *, upper: bool, quoted: bool, code: bool) -> bool:
-    if is_placeholder(value) or is_reference(value):
-        return False
-    if not value.isascii() or "\\u" in value:
-        return looks_random(value, shortest=8, hashes=True)  # text in another script, or escaped
-    plain = value.lower()
-    if plain in _NOT_PASSWORDS or (_CODE.search(value) and not quoted):
-        return False
-    if looks_random(value, shortest=8, hashes=True):
-        return True
-    if len(value) < (3 if upper else 6) or (not quoted and _CONSTANT.fullmatch(value)):
-        return False
-    mixed = any(map(str.isalpha, value)) and not value.replace("-", "").replace("_", "").isalpha()
-    if upper and (not code or mixed):
-        return not _CONSTANT.fullmatch(value) and not (word in ("pwd", "pw") and "/" in value)
-    if plain in _COMMON:
-        return quoted or not code
-    if not code and (_PLAIN_PASSWORD.fullmatch(value) or _CHOSEN_PASSWORD.fullmatch(value)):
-        return _IN_EXAMPLES.search(plain) is None or _PLAIN_PASSWORD.fullmatch(value) is not None
-    return (
-        mixed and not code and word != "pass" and _IN_EXAMPLES.search(plain) is None and not _versioned(value)
-    )
-
-
-def _versioned(value: str) -> bool:
-    """Return whether a value is words with separators, such as the identifier ``new-password-1``."""
-    return ("-" in value or "_" in value or "." in value) and looks_like_words(value)
-
-
-_PLAIN_PASSWORD = re.compile(
-    r"(?!#[0-9A-Fa-f]{3,8}\Z)(?=.*[A-Za-z])(?=.*\d)(?=.*[!#$%&*?@^])[!#$%&*+=?@^~_0-9A-Za-z-]{6,40}"
-)
-"""Letters, digits and symbols, as many password rules require; not a colour."""
-_CHOSEN_PASSWORD = re.compile(
-    r"(?=.*[a-z])(?=.*[A-Z])(?=.*[!#$%&*@^])(?=.*[_!#$%&*?@^-].*[_!#$%&*?@^-])[_!#$%&*?@^A-Za-z-]{8,40}"
-    r"|(?=.*[A-Z])(?=.*[_-])(?=.*(?:[A-Za-z]\d\d|\d[A-Za-z]{2}))[_0-9A-Za-z-]{8,40}"
-)
-"""Letters with two symbols, or with digits inside words: ``Hidden-Word!``, ``Pa55_Qa79``."""
-
-
-def _prose_kind(word: str, before: str, value: str) -> str | None:
-    """Return the kind of a value in prose (``the token is …``), which must be clearly random."""
-    plain = word.lower()
-    last = _LAST_WORD.search(before)
-    qualifier = "" if last is None else last[1].lower()
-    if (plain == "key" and (qualifier in _OTHER_KEYS or not qualifier)) or (
-        plain == "token" and qualifier in _OTHER_TOKENS
-    ):
-        return None
-    sure = qualifier in _SECRET_KEYS
-    if plain in _PASSWORDS and _PLAIN_PASSWORD.fullmatch(value):
-        return "password"
-    if not looks_random(value, shortest=16, hashes=sure) or not any(map(str.isdigit, value)):
-        return None
-    if (
-        ("/" in value and len(value) < 32)
-        or value.count("-") > (4 if sure else 2)
-        or value.count("_") > 2
-        or "." in value
-    ):
-        return None
-    return "password" if plain in _PASSWORDS else "token" if plain in ("token", "auth") else "secret"
+    word, before = named["word"], name[-_LONGEST_KEY:][: named.start("word")]
+    return decide(Given(word.lower(), before, value, case=word, upper=(before + word).isupper())).kind

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline.redaction.randomness import LONGEST, is_placeholder, is_reference, looks_random
 
-__all__ = ["PLACES", "PLACE_SIGNS", "Read", "Secret", "private_key"]
+__all__ = ["PLACES", "PLACE_SIGNS", "PlaceRule", "Read", "Secret", "private_key"]
 
 
 class Secret(NamedTuple):
@@ -27,10 +27,13 @@ class Secret(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The secrets found, and how far the text was read."""
+    """The secrets found, how far the text was read, and for :func:`~branchline.redaction.explain` the rule."""
 
     found: list[Secret]
     until: int
+    rule: str = ""
+    rejected: tuple[int, int] | None = None
+    """The value that the rule says is no secret."""
 
 
 Token = Callable[[str, int], "list[Secret]"]
@@ -406,30 +409,38 @@ def _putty(text: str, place: int, _: Token) -> Read:
     return _NOTHING if block is None else Read([Secret(block.start("body"), block.end(), "private-key")], 0)
 
 
-PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
-    ("bB", r"(?:earer|asic)(?=[ \t\\%+])", _presented),
-    ("B", r"(?:EARER|ASIC)(?=[ \t\\%+])", _presented),
-    (":", r"//(?:(?=[^\s/\"'<>]{1,700}@)|(?<=otpauth://))|\\+/\\+/(?=[^\s/\"'<>]{1,700}@)", _address),
-    (":", r"\d{4,5}:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])|\*:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])", _pgpass),
-    ("=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
-    ("-", r"(?<=-----)(?=BEGIN )", _block),
-    ("-", r"(?<=Private-)(?=Lines: )", _putty),
-    ("-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
-    ("w", r"d(?<=htpasswd)(?=(?:[ ]-\w{1,8}(?:[ ]\d{1,9})?){0,5}?[ ]-[a-zA-Z]{0,8}b)", _argument),
-    ("_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
-    ("p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
-    ("-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
-    ("u", r"ser(?<=net user)(?=[ ])", _argument),
-    (":", r"(?<=oracle:)(?=thin:|oci8?:)|(?<=WIFI:)(?=[A-Z]:)", _argument),
-    ("w", r"d(?<=chpasswd)", _echoed),
-    ("-", r"(?<=sudo -)(?=S\b)|(?<=--password-)(?=stdin\b)", _echoed),
-    ("k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
-    ("K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
-    ("bB", r"[yY] (?=(?i:password )?')", _identified),
-    ("(", r"(?='[^'\s]{3})(?<=PASSWORD\()", _identified),
-    ("(", r"(?='[^'\s]{3})(?<=password\()", _identified),
-    ("x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
-)  # fmt: skip
-"""For each context: sign letters, the condition around them, and the function that reads the text."""
+class PlaceRule(NamedTuple):
+    """A context: its name, the letters to stop at, the condition around them, and what reads the text there."""
 
-PLACE_SIGNS = tuple((letters, around) for letters, around, _ in PLACES)
+    name: str
+    signs: str
+    around: str
+    read: Callable[[str, int, Token], Read]
+
+
+PLACES: tuple[PlaceRule, ...] = (
+    PlaceRule("Bearer and Basic", "bB", r"(?:earer|asic)(?=[ \t\\%+])", _presented),
+    PlaceRule("Bearer and Basic", "B", r"(?:EARER|ASIC)(?=[ \t\\%+])", _presented),
+    PlaceRule("user and password of an address", ":", r"//(?:(?=[^\s/\"'<>]{1,700}@)|(?<=otpauth://))|\\+/\\+/(?=[^\s/\"'<>]{1,700}@)", _address),
+    PlaceRule("line of .pgpass", ":", r"\d{4,5}:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])|\*:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])", _pgpass),
+    PlaceRule("signature of an address", "=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
+    PlaceRule("private key", "-", r"(?<=-----)(?=BEGIN )", _block),
+    PlaceRule("PuTTY private key", "-", r"(?<=Private-)(?=Lines: )", _putty),
+    PlaceRule("option of a command", "-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
+    PlaceRule("htpasswd -b", "w", r"d(?<=htpasswd)(?=(?:[ ]-\w{1,8}(?:[ ]\d{1,9})?){0,5}?[ ]-[a-zA-Z]{0,8}b)", _argument),
+    PlaceRule("rabbitmqctl add_user", "_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
+    PlaceRule("requirepass, sqlplus", "p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
+    PlaceRule("ConvertTo-SecureString", "-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
+    PlaceRule("net user", "u", r"ser(?<=net user)(?=[ ])", _argument),
+    PlaceRule("Oracle address, WIFI code", ":", r"(?<=oracle:)(?=thin:|oci8?:)|(?<=WIFI:)(?=[A-Z]:)", _argument),
+    PlaceRule("chpasswd", "w", r"d(?<=chpasswd)", _echoed),
+    PlaceRule("sudo -S, --password-stdin", "-", r"(?<=sudo -)(?=S\b)|(?<=--password-)(?=stdin\b)", _echoed),
+    PlaceRule("cookie", "k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
+    PlaceRule("cookie", "K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
+    PlaceRule("IDENTIFIED BY", "bB", r"[yY] (?=(?i:password )?')", _identified),
+    PlaceRule("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=PASSWORD\()", _identified),
+    PlaceRule("PASSWORD(…)", "(", r"(?='[^'\s]{3})(?<=password\()", _identified),
+    PlaceRule("key of a wallet", "x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
+)  # fmt: skip
+
+PLACE_SIGNS = tuple((place.signs, place.around) for place in PLACES)
