@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from branchline.conversion.decisions import Decisions, Model
+from branchline.context import ModelRef
+from branchline.conversion.decisions import Decisions
 from branchline.conversion.emitter import Emitter
 from branchline.conversion.entry_utils import says_something
 from branchline.conversion.fidelity import Ledger
@@ -93,7 +94,7 @@ class Conversion:
                     continue
                 model = emitter.model_before(position)
                 if isinstance(entry, ModelChange):
-                    model = Model(entry.provider, entry.model_id)
+                    model = ModelRef(provider=entry.provider, id=entry.model_id)
                 step = decisions.decide(position, entry, model)
                 if isinstance(step, Skip):
                     emitter.skip(step, model)

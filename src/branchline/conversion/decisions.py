@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from branchline.context import ModelRef
 from branchline.context.builder import opening_messages, with_sent_summary
 from branchline.conversion.entry_utils import (
     has_native_form,
@@ -56,17 +57,10 @@ from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
-__all__ = ["Decisions", "Model", "Write", "forms_of"]
+__all__ = ["Decisions", "Write", "forms_of"]
 
 _PLAIN = frozenset({"user", "assistant", "toolResult"})
 _NO_SUMMARY = "(no summary available)"
-
-
-class Model(NamedTuple):
-    """A model that answers name, or that an entry before them names."""
-
-    provider: str
-    name: str
 
 
 class Write(NamedTuple):
@@ -132,7 +126,7 @@ class Decisions:
         self._restored.update(restored.positions)
         return restored
 
-    def decide(self, position: int, entry: Entry, model: Model | None) -> Write | Skip:
+    def decide(self, position: int, entry: Entry, model: ModelRef | None) -> Write | Skip:
         """Return what to write for an entry; ``model`` is the one in force there."""
         skip = self._needless(position, entry)
         if skip is not None:
@@ -224,11 +218,11 @@ class Decisions:
         return entry
 
     def _with_records_beside(
-        self, position: int, entry: Entry, model: Model | None, remarks: dict[Remark, str]
+        self, position: int, entry: Entry, model: ModelRef | None, remarks: dict[Remark, str]
     ) -> Entry:
         """Add to an entry what the source records elsewhere: its model, its time and its usage."""
         if not self._bare and model is not None:
-            entry = with_model(entry, *model)
+            entry = with_model(entry, model.provider, model.id)
         if not self._target.traits.native_entries and (timed := with_possible_time(entry)) is not entry:
             entry = timed
             remarks[Remark.TIMED] = "with the time of its entry"

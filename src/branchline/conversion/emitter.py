@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from branchline.conversion.decisions import Model, Write, forms_of
+from branchline.context import ModelRef
+from branchline.conversion.decisions import Write, forms_of
 from branchline.conversion.entry_utils import (
     ToolResultForms,
     chained,
@@ -72,7 +73,7 @@ class Emitter:
         self._keeper = keeper
         self._bare = bare
         self._verifier = Verifier(source, file)
-        self._models: dict[int, Model | None] = {}  # in force after each entry
+        self._models: dict[int, ModelRef | None] = {}  # in force after each entry
         self._run: list[Write] = []
         self._held = RestoredRows((), b"")
         self.bound: set[int] = set()
@@ -82,18 +83,18 @@ class Emitter:
 
     # -- one decision ---------------------------------------------------------------------------------
 
-    def model_before(self, position: int) -> Model | None:
+    def model_before(self, position: int) -> ModelRef | None:
         """Return the model that is in force where this entry will be written."""
         return self._models.get(self._file.above(position))
 
-    def skip(self, skip: Skip, model: Model | None) -> None:
+    def skip(self, skip: Skip, model: ModelRef | None) -> None:
         """Leave an entry out: its children become children of its parent."""
         self._release()
         self._models[skip.position] = model
         self._pass(skip.position)
         self._ledger.settle(*skip)
 
-    def write(self, step: Write, model: Model | None) -> None:
+    def write(self, step: Write, model: ModelRef | None) -> None:
         """Write one entry, or add it to the pending run."""
         self._release()
         position, entry, *_ = step
@@ -195,7 +196,7 @@ class Emitter:
         message = message_of(entry)
         if self._file.kept.names_models or not isinstance(message, AssistantMessage) or not message.model:
             return
-        model = Model(message.provider or "", message.model)
+        model = ModelRef(provider=message.provider or "", id=message.model)
         if model == self._models[position]:
             return
         self._flush()
@@ -204,7 +205,7 @@ class Emitter:
             parent=self._file.parent_key(position),
             timestamp=entry.timestamp,
             provider=model.provider,
-            model_id=model.name,
+            model_id=model.id,
         )
         try:
             made = self._file.out.write([change])
