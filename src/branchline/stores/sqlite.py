@@ -689,9 +689,7 @@ def _write_schema(path: str) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = OFF")  # the finished file is synced, once
-        connection.execute("BEGIN")
-        for statement in _SCHEMA.split(";"):
-            connection.execute(statement)
+        connection.executescript(f"BEGIN;{_SCHEMA}")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_VERSION}")
         # The identity of this database, counted up by each connection that writes: see `write_ahead_log`.

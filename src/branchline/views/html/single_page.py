@@ -19,6 +19,8 @@ import hashlib
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import ParamSpec
 
 import msgspec
 
@@ -54,6 +56,7 @@ _PREFIX = 32
 _NEWLINE = ord("\n")
 
 Read = Callable[[int, int], bytes]
+P = ParamSpec("P")
 
 
 class PackedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +99,21 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 # -- writing ----------------------------------------------------------------------------------------------
 
 
+def _with_digest(parts: Callable[P, Iterator[bytes]]) -> Callable[P, Iterator[bytes]]:
+    """Let a page end with the digest of all its bytes."""
+
+    @wraps(parts)
+    def page(*arguments: P.args, **options: P.kwargs) -> Iterator[bytes]:
+        digest = hashlib.sha256()
+        for part in parts(*arguments, **options):
+            digest.update(part)
+            yield part
+        yield b"%b%b</script>\n</body></html>\n" % (_DIGEST, digest.hexdigest().encode())
+
+    return page
+
+
+@_with_digest
 def single_page(
     source: EntryLog,
     provenance: Provenance,
@@ -113,23 +131,6 @@ def single_page(
     ``provenance.files``.
     """
     provenance = msgspec.structs.replace(provenance, digest=True)
-    digest = hashlib.sha256()
-    for part in _parts(source, provenance, leaf, facts, markdown, static, options, files):
-        digest.update(part)
-        yield part
-    yield b"%b%b</script>\n</body></html>\n" % (_DIGEST, digest.hexdigest().encode())
-
-
-def _parts(
-    source: EntryLog,
-    provenance: Provenance,
-    leaf: str | None,
-    facts: Sequence[str],
-    markdown: str,
-    static: Mapping[str, str],
-    options: PieceOptions,
-    files: Iterable[bytes],
-) -> Iterator[bytes]:
     labels = source.reading.labels
     style, script = static["style.css"], bundle(static, "single.js")
     policy = (
